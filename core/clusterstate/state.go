@@ -1,0 +1,92 @@
+package clusterstate
+
+import (
+	"time"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/report"
+)
+
+// State is what the Registry makes of one Observation and of the outcomes since. It is a value: plans may read it at any time, nobody
+// changes it.
+type State struct {
+	// At is the time of the iteration.
+	At time.Time
+	// Cluster is the state of the whole cluster.
+	Cluster report.ClusterStatus
+	// Groups are in the order of the cloud.
+	Groups []GroupState
+	// TimedOut and Failed are news of this iteration.
+	TimedOut []report.RequestTimeout
+	Failed   []report.FailedInstances
+	// LastScaleUp, LastDeletion and LastFailure are the stamps of the cool-downs (scale-down 4.1).
+	LastScaleUp, LastDeletion, LastFailure time.Time
+}
+
+// GroupState is what is known of one group.
+type GroupState struct {
+	report.GroupStatus
+	// Request is the open request for more nodes; nil: none.
+	Request *Request
+	// Ready and NotStarted are the names of registered nodes of these classes, ascending.
+	Ready, NotStarted []string
+	// Unregistered are the instances without a node, in the order of the cloud; those that take longer than the group's
+	// provision time are marked.
+	Unregistered []UnregisteredInstance
+	// Failed are the instances that will not come because of an error, in the order of the cloud.
+	Failed []cloudprovider.Instance
+	// WrongSize is set while the registered nodes do not match the target.
+	WrongSize *WrongSize
+	// Deleting is how many removals of nodes of this group are in progress.
+	Deleting int
+	// LastScaleUp, LastDeletion and LastFailure are the stamps of the local cool-downs (scale-down 4.2); zero: never.
+	LastScaleUp, LastDeletion, LastFailure time.Time
+	// ExpectedDeletions is how many nodes are on their way out although the cloud has accepted their end already.
+	ExpectedDeletions int
+	// Missing and Expected are the numbers behind Healthy.
+	Missing, Expected int
+}
+
+// Request is an increase that the cloud accepted and whose nodes are not all there yet.
+type Request struct {
+	Increase       int
+	Since, Expires time.Time
+}
+
+// UnregisteredInstance is a machine without a node.
+type UnregisteredInstance struct {
+	Instance  cloudprovider.Instance
+	FirstSeen time.Time
+	// Long is true once the group's provision time is over.
+	Long bool
+}
+
+// WrongSize is a difference between the registered nodes and the target.
+type WrongSize struct {
+	Registered, Target int
+	Since              time.Time
+}
+
+// Group returns the state of the group; ok is false if it is not known.
+func (s State) Group(id cloudprovider.GroupID) (group GroupState, ok bool) {
+	for i := range s.Groups {
+		if s.Groups[i].Group == id {
+			return s.Groups[i], true
+		}
+	}
+	return GroupState{}, false
+}
+
+// SafeToScaleUp says why the group must not grow now; nil: it may.
+func (g GroupState) SafeToScaleUp() report.Reason {
+	switch {
+	case g.SetAside != nil:
+		return *g.SetAside
+	case !g.Healthy:
+		return report.GroupUnhealthy{Missing: g.Missing, Expected: g.Expected}
+	case g.Backoff != nil:
+		return report.GroupBackedOff{Until: g.Backoff.Until, Why: g.Backoff.Code}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,356 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/simulator"
+)
+
+// Code is the stable name of a reason. Codes of node removals are values of a metric label.
+type Code string
+
+// Reason says why something was or was not done and carries the numbers that decided it. The set is closed: only types of
+// this package implement it. Two equal reasons are equal values for go-cmp.
+type Reason interface {
+	// Code is the stable name.
+	Code() Code
+	// String is one clause for people, without names of pods and groups that the context gives already.
+	String() string
+
+	reason()
+}
+
+// Rejected: a filter of the scheduler refuses the pod on a fresh node of the group. Its code is the name of the filter's kind.
+type Rejected struct{ Rejection simulator.Rejection }
+
+// The reasons that concern a whole node group.
+type (
+	// GroupAtMaxSize: the group cannot grow.
+	GroupAtMaxSize struct{ Target, Max int }
+	// GroupBackedOff: growing failed lately.
+	GroupBackedOff struct {
+		Until time.Time
+		Why   string // code of the failure
+	}
+	// GroupUnhealthy: too many of its nodes are missing or unready.
+	GroupUnhealthy struct{ Missing, Expected int }
+	// GroupSetAside: the group is left alone because of an error, until a time or (zero) until a refresh says otherwise.
+	GroupSetAside struct {
+		Error string
+		Until time.Time
+	}
+	// NoTemplate: nobody knows what a fresh node of the group looks like.
+	NoTemplate struct{ Error string }
+	// LimitReached: a cluster-wide limit forbids one more node.
+	LimitReached struct {
+		Limit     string   // id of the limit, such as "cluster-wide" or "max-nodes-total"
+		Resources []string // ascending
+	}
+	// AtomicOverLimit: the group grows as a whole only, and that is more than a limit allows.
+	AtomicOverLimit struct{ Nodes, Room int }
+	// NotAllFit: the pods want all or nothing, and not all fit.
+	NotAllFit struct{ Fit, Wanted int }
+	// DroppedByExpander: another group was the better choice.
+	DroppedByExpander struct{ Expander string }
+	// ExecutionFailed: the cloud refused.
+	ExecutionFailed struct{ Error string }
+	// NotGuaranteed: the group may deliver a node for the pod or one that does not fit it.
+	NotGuaranteed struct{ Until time.Time }
+	// EstimateLimit: the estimate stopped at a limit of nodes or of time before it reached the pod.
+	EstimateLimit struct{ Nodes int }
+)
+
+// The reasons that concern a pod, whatever the group.
+type (
+	// Upcoming: the pod fits on a node that exists or that is on its way.
+	Upcoming struct{ Node string }
+	// WaitingForPreemption: the scheduler has nominated a node.
+	WaitingForPreemption struct{ Node string }
+	// TooYoung: the pod has to be older before it counts.
+	TooYoung struct{ Age, Needed time.Duration }
+	// Expendable: the priority is below the cut-off.
+	Expendable struct{ Priority, Cutoff int32 }
+	// DaemonSetPod: pods of DaemonSets never cause growth.
+	DaemonSetPod struct{}
+	// OtherScheduler: the pod's scheduler is not among the allowed ones.
+	OtherScheduler struct{ Name string }
+	// Gated: the pod has scheduling gates.
+	Gated struct{}
+	// PurchaseOnTheWay: a node was bought for the pod and is given time to get to work.
+	PurchaseOnTheWay struct {
+		Group cloudprovider.GroupID
+		Until time.Time
+	}
+)
+
+// The reasons that keep a node, with the names of scale-down 1.9.
+type (
+	// ScaleDownDisabledAnnotation: the node says so.
+	ScaleDownDisabledAnnotation struct{}
+	// ScaleDownUnreadyDisabled: unready nodes are not removed.
+	ScaleDownUnreadyDisabled struct{}
+	// NotAutoscaled: the node belongs to no group.
+	NotAutoscaled struct{}
+	// NotUnneededLongEnough: the node is ready and its time is not over.
+	NotUnneededLongEnough struct {
+		Since  time.Time
+		Needed time.Duration
+	}
+	// NotUnreadyLongEnough: the node is unready and its time is not over.
+	NotUnreadyLongEnough struct {
+		Since  time.Time
+		Needed time.Duration
+	}
+	// NodeGroupMinSizeReached: the group would fall below its minimum, counting the deletions in progress.
+	NodeGroupMinSizeReached struct{ Size, Deleting, Min int }
+	// AtMinSizeBefore: the group is at its minimum already, so that the node was not looked at.
+	AtMinSizeBefore struct{ Target, Min int }
+	// AtomicScaleDownFailed: the group shrinks as a whole only, and not all of it can go.
+	AtomicScaleDownFailed struct{ Removable, Size int }
+	// MinimalResourceLimitExceeded: the cluster would fall below a configured minimum.
+	MinimalResourceLimitExceeded struct{ Resources []string }
+	// CurrentlyBeingDeleted: the node carries a recent deletion taint.
+	CurrentlyBeingDeleted struct{ Since time.Time }
+	// NotUnderutilized: the node is used more than the threshold.
+	NotUnderutilized struct {
+		Resource       corev1.ResourceName
+		Got, Threshold float64
+	}
+	// RecentlyUnremovable: the node was found not removable lately; First is what was found then.
+	RecentlyUnremovable struct {
+		First Reason
+		Until time.Time
+	}
+	// NoPlaceToMovePods: one of its pods fits nowhere else.
+	NoPlaceToMovePods struct {
+		Pod     PodRef
+		Nearest string               // node that lacks least; empty: no candidate at all
+		Lacks   *simulator.Rejection // what it lacks; nil with Nearest empty
+	}
+	// BlockedByPod: one of its pods forbids the drain.
+	BlockedByPod struct {
+		Pod PodRef
+		Why string // blocking reason of scale-down 2.2
+		PDB string // namespace/name of the budget, where one blocks
+	}
+	// BlockedByOnCompletionPod: a pod has to end first.
+	BlockedByOnCompletionPod struct{ Pod PodRef }
+	// UnexpectedError: something could not be found out.
+	UnexpectedError struct{ Error string }
+	// NoNodeInfo: the node is not in the snapshot.
+	NoNodeInfo struct{}
+	// NotReached: the search ended before it came to the node.
+	NotReached struct{ Limit string }
+	// CoolDown: nothing is removed for a while.
+	CoolDown struct {
+		StartedBy string // "scale-up", "deletion", "failure" or "young pods", with the group where one started it
+		Until     time.Time
+	}
+	// DeletionInProgress: the node is on its way out.
+	DeletionInProgress struct{ Since time.Time }
+	// ResourceClaimsNotSimulated: a pod on the node has resource claims, whose move cannot be simulated yet.
+	ResourceClaimsNotSimulated struct{ Pod PodRef }
+)
+
+// Code names the kind of filter that refused.
+func (r Rejected) Code() Code { return Code(r.Rejection.Filter.String()) }
+
+// String is the scheduler's own wording.
+func (r Rejected) String() string { return strings.Join(r.Rejection.Reasons, ", ") }
+
+func quote(resources []string) string { return strings.Join(resources, ", ") }
+
+func left(until time.Time) string {
+	if until.IsZero() {
+		return "until the next refresh says otherwise"
+	}
+	return "until " + until.UTC().Format(time.RFC3339)
+}
+
+// String names the sizes.
+func (r GroupAtMaxSize) String() string { return "max node group size reached" }
+
+// String is the wording operators know.
+func (r GroupBackedOff) String() string { return "in backoff after failed scale-up" }
+
+// String is the wording operators know.
+func (r GroupUnhealthy) String() string { return "not ready for scale-up" }
+
+// String names the error.
+func (r GroupSetAside) String() string {
+	return fmt.Sprintf("set aside %s: %s", left(r.Until), r.Error)
+}
+
+// String names the error, if any.
+func (r NoTemplate) String() string {
+	if r.Error == "" {
+		return "no template for new nodes"
+	}
+	return "no template for new nodes: " + r.Error
+}
+
+// String names limit and resources.
+func (r LimitReached) String() string {
+	return fmt.Sprintf("exceeded quota: %q, resources: %s", r.Limit, quote(r.Resources))
+}
+
+// String is the wording operators know.
+func (r AtomicOverLimit) String() string { return "atomic scale-up exceeds cluster node count limit" }
+
+// String is the wording operators know.
+func (r NotAllFit) String() string {
+	return "not all pods would fit and scale-up is using all-or-nothing strategy"
+}
+
+// String is the wording operators know.
+func (r DroppedByExpander) String() string {
+	return "expansion options filtered out and no longer considered"
+}
+
+// String names the error.
+func (r ExecutionFailed) String() string { return "scale-up execution failed: " + r.Error }
+
+// String says until when no further attempt is made.
+func (r NotGuaranteed) String() string {
+	return "the group may or may not deliver a node that fits, no further attempt " + left(r.Until)
+}
+
+// String names the limit.
+func (r EstimateLimit) String() string { return fmt.Sprintf("estimate ended at %d nodes", r.Nodes) }
+
+// String names the node.
+func (r Upcoming) String() string { return "fits on " + r.Node }
+
+// String names the node.
+func (r WaitingForPreemption) String() string { return "waits for preemption on " + r.Node }
+
+// String names both ages.
+func (r TooYoung) String() string { return fmt.Sprintf("is %s old, not yet %s", r.Age, r.Needed) }
+
+// String names both priorities.
+func (r Expendable) String() string {
+	return fmt.Sprintf("priority %d is below the cut-off %d", r.Priority, r.Cutoff)
+}
+
+// String says what it is.
+func (r DaemonSetPod) String() string { return "belongs to a DaemonSet" }
+
+// String names the scheduler.
+func (r OtherScheduler) String() string { return fmt.Sprintf("scheduler %q is not allowed", r.Name) }
+
+// String says what it is.
+func (r Gated) String() string { return "has scheduling gates" }
+
+// String names the group.
+func (r PurchaseOnTheWay) String() string {
+	return fmt.Sprintf("a node of %s was bought for it, no other one %s", r.Group, left(r.Until))
+}
+
+// String names the annotation's effect.
+func (r ScaleDownDisabledAnnotation) String() string { return "its annotation forbids removal" }
+
+// String says what forbids it.
+func (r ScaleDownUnreadyDisabled) String() string {
+	return "it is unready and --scale-down-unready-enabled is off"
+}
+
+// String says what it lacks.
+func (r NotAutoscaled) String() string { return "it belongs to no node group" }
+
+// String names start and length.
+func (r NotUnneededLongEnough) String() string {
+	return fmt.Sprintf("unneeded since %s, not yet for %s", r.Since.UTC().Format(time.RFC3339), r.Needed)
+}
+
+// String names start and length.
+func (r NotUnreadyLongEnough) String() string {
+	return fmt.Sprintf("unready and unneeded since %s, not yet for %s", r.Since.UTC().Format(time.RFC3339), r.Needed)
+}
+
+// String names the numbers.
+func (r NodeGroupMinSizeReached) String() string {
+	return fmt.Sprintf("group size %d with %d deletions in progress, minimum %d", r.Size, r.Deleting, r.Min)
+}
+
+// String names the numbers.
+func (r AtMinSizeBefore) String() string {
+	return fmt.Sprintf("group size %d is at its minimum %d", r.Target, r.Min)
+}
+
+// String names the numbers.
+func (r AtomicScaleDownFailed) String() string {
+	return fmt.Sprintf("the group goes as a whole only, %d of %d nodes can", r.Removable, r.Size)
+}
+
+// String names the resources.
+func (r MinimalResourceLimitExceeded) String() string {
+	return "a cluster minimum would be violated: " + quote(r.Resources)
+}
+
+// String says since when.
+func (r CurrentlyBeingDeleted) String() string {
+	return "carries a deletion taint of " + r.Since.UTC().Format(time.RFC3339)
+}
+
+// String names the numbers.
+func (r NotUnderutilized) String() string {
+	return fmt.Sprintf("%s utilisation %.3g is above %.3g", r.Resource, r.Got, r.Threshold)
+}
+
+// String says what was found first.
+func (r RecentlyUnremovable) String() string {
+	if r.First == nil {
+		return "not looked at again " + left(r.Until)
+	}
+	return fmt.Sprintf("%s (not looked at again %s)", r.First, left(r.Until))
+}
+
+// String names the pod and the nearest miss.
+func (r NoPlaceToMovePods) String() string {
+	if r.Nearest == "" || r.Lacks == nil {
+		return fmt.Sprintf("no place for pod %s", r.Pod)
+	}
+	return fmt.Sprintf("no place for pod %s, nearest is %s: %s", r.Pod, r.Nearest, strings.Join(r.Lacks.Reasons, ", "))
+}
+
+// String names the pod and the reason.
+func (r BlockedByPod) String() string {
+	if r.PDB != "" {
+		return fmt.Sprintf("pod %s blocks: %s (%s)", r.Pod, r.Why, r.PDB)
+	}
+	return fmt.Sprintf("pod %s blocks: %s", r.Pod, r.Why)
+}
+
+// String names the pod.
+func (r BlockedByOnCompletionPod) String() string {
+	return fmt.Sprintf("waits for pod %s to end", r.Pod)
+}
+
+// String is the error.
+func (r UnexpectedError) String() string { return r.Error }
+
+// String says what it lacks.
+func (r NoNodeInfo) String() string { return "it is not in the snapshot" }
+
+// String names the limit.
+func (r NotReached) String() string { return "not looked at: " + r.Limit }
+
+// String names the cause.
+func (r CoolDown) String() string {
+	return fmt.Sprintf("cool-down after %s %s", r.StartedBy, left(r.Until))
+}
+
+// String says since when.
+func (r DeletionInProgress) String() string {
+	return "being removed since " + r.Since.UTC().Format(time.RFC3339)
+}
+
+// String names the pod.
+func (r ResourceClaimsNotSimulated) String() string {
+	return fmt.Sprintf("pod %s has resource claims, which are not simulated", r.Pod)
+}
