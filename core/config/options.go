@@ -117,14 +117,14 @@ type Limits struct {
 
 // ClusterState is how the registry judges readiness, failures and health.
 type ClusterState struct {
-	MaxUnreadyPercentage  float64       // 0 to 100; unhealthy needs more than this; --max-total-unready-percentage
-	OKUnreadyCount        int           // and more unready nodes than this; --ok-total-unready-count
-	InitialBackoff        time.Duration // first back-off of a group; doubles; --initial-node-group-backoff-duration
-	MaxBackoff            time.Duration // longest back-off; --max-node-group-backoff-duration
-	BackoffResetTimeout   time.Duration // quiet time after which back-off starts anew; --node-group-backoff-reset-timeout
-	HealthScopeAllNodes   bool          // nodes of no managed group count for cluster health too; --health-scope-all-nodes
-	ForceDeleteUnregister bool          // remove long-unregistered machines even below the minimum; --force-delete-unregistered-nodes
-	ForceDeleteFailed     bool          // same for machines with a creation error; --force-delete-failed-nodes
+	MaxUnreadyPercentage    float64       // 0 to 100; unhealthy needs more than this; --max-total-unready-percentage
+	OKUnreadyCount          int           // and more unready nodes than this; --ok-total-unready-count
+	InitialBackoff          time.Duration // first back-off of a group; doubles; --initial-node-group-backoff-duration
+	MaxBackoff              time.Duration // longest back-off; --max-node-group-backoff-duration
+	BackoffResetTimeout     time.Duration // quiet time after which back-off starts anew; --node-group-backoff-reset-timeout
+	HealthScopeAllNodes     bool          // nodes of no managed group count for cluster health too; --health-scope-all-nodes
+	ForceDeleteUnregistered bool          // remove long-unregistered machines even below the minimum; --force-delete-unregistered-nodes
+	ForceDeleteFailed       bool          // same for machines with a creation error; --force-delete-failed-nodes
 }
 
 // NodeGroupDefaults are the options that a group may override for itself (scale-down §0.4).
