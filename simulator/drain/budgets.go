@@ -1,25 +1,77 @@
 package drain
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Budgets counts how many more disruptions each PodDisruptionBudget allows. Not safe for concurrent use. A nil *Budgets has
 // no budgets and may be asked.
-type Budgets struct{}
+type Budgets struct {
+	// byNamespace holds for each namespace the indexes of its budgets in all, in ascending order of names; shared by copies.
+	byNamespace map[string][]int
+	all         []selectingBudget // shared by copies
+	left        []int             // disruptions that each of all still allows
+}
+
+type selectingBudget struct {
+	object   *policyv1.PodDisruptionBudget
+	selector labels.Selector
+}
 
 // NewBudgets starts the counters at what the objects' status allows. A selector that cannot be parsed is an error naming the object.
-func NewBudgets(pdbs []*policyv1.PodDisruptionBudget) (*Budgets, error) { return nil, nil }
+func NewBudgets(pdbs []*policyv1.PodDisruptionBudget) (*Budgets, error) {
+	sorted := slices.SortedStableFunc(slices.Values(pdbs), func(a, b *policyv1.PodDisruptionBudget) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	b := &Budgets{byNamespace: map[string][]int{}}
+	for i, pdb := range sorted {
+		// Without a selector it selects nothing, with an empty one everything in its namespace.
+		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", pdb.Namespace, pdb.Name, err)
+		}
+		b.all = append(b.all, selectingBudget{object: pdb, selector: selector})
+		b.left = append(b.left, int(pdb.Status.DisruptionsAllowed))
+		b.byNamespace[pdb.Namespace] = append(b.byNamespace[pdb.Namespace], i)
+	}
+	return b, nil
+}
 
 // Copy returns counters that go their own way from now on.
-func (b *Budgets) Copy() *Budgets { return nil }
+func (b *Budgets) Copy() *Budgets {
+	if b == nil {
+		return nil
+	}
+	return &Budgets{byNamespace: b.byNamespace, all: b.all, left: slices.Clone(b.left)}
+}
 
 // Matching lists the budgets that select the pod, in ascending order of their names.
-func (b *Budgets) Matching(pod *corev1.Pod) []*policyv1.PodDisruptionBudget { return nil }
+func (b *Budgets) Matching(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
+	var matching []*policyv1.PodDisruptionBudget
+	for _, i := range b.candidates(pod) {
+		if b.all[i].matches(pod) {
+			matching = append(matching, b.all[i].object)
+		}
+	}
+	return matching
+}
 
 // Exhausted returns the first budget that selects the pod and allows no disruption any more; nil: there is none.
-func (b *Budgets) Exhausted(pod *corev1.Pod) *policyv1.PodDisruptionBudget { return nil }
+func (b *Budgets) Exhausted(pod *corev1.Pod) *policyv1.PodDisruptionBudget {
+	for _, i := range b.candidates(pod) {
+		if b.left[i] < 1 && b.all[i].matches(pod) {
+			return b.all[i].object
+		}
+	}
+	return nil
+}
 
 // Verdict says whether a set of pods may be removed.
 type Verdict struct {
@@ -32,7 +84,58 @@ type Verdict struct {
 }
 
 // CanRemove judges the removal of all these pods.
-func (b *Budgets) CanRemove(pods []*corev1.Pod) Verdict { return Verdict{} }
+func (b *Budgets) CanRemove(pods []*corev1.Pod) Verdict {
+	counts := b.count(pods)
+	verdict := Verdict{Allowed: true, Parallel: true}
+	for i, count := range counts {
+		if count == 0 {
+			continue
+		}
+		if b.left[i] < 1 {
+			return Verdict{Budget: b.all[i].object}
+		}
+		if count > b.left[i] && verdict.Parallel {
+			verdict.Parallel, verdict.Budget = false, b.all[i].object
+		}
+	}
+	return verdict
+}
 
 // Lower counts the removal of these pods. Counters may go below zero.
-func (b *Budgets) Lower(pods []*corev1.Pod) {}
+func (b *Budgets) Lower(pods []*corev1.Pod) {
+	for i, count := range b.count(pods) {
+		b.left[i] -= count
+	}
+}
+
+// count says how many of the pods each budget selects.
+func (b *Budgets) count(pods []*corev1.Pod) []int {
+	if b == nil {
+		return nil
+	}
+	counts := make([]int, len(b.all))
+	for _, pod := range pods {
+		for _, i := range b.candidates(pod) {
+			if b.all[i].matches(pod) {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+func (b *Budgets) selects(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(b.candidates(pod), func(i int) bool { return b.all[i].matches(pod) })
+}
+
+// candidates are the budgets of the pod's namespace.
+func (b *Budgets) candidates(pod *corev1.Pod) []int {
+	if b == nil {
+		return nil
+	}
+	return b.byNamespace[pod.Namespace]
+}
+
+func (s selectingBudget) matches(pod *corev1.Pod) bool {
+	return s.selector.Matches(labels.Set(pod.Labels))
+}

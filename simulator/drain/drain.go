@@ -1,11 +1,15 @@
 package drain
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // Reason says why a pod keeps its node. The texts are values of metric labels.
@@ -61,7 +65,7 @@ type Context struct {
 type Blocking struct {
 	Pod    *corev1.Pod
 	Reason Reason
-	// Err is set with UnexpectedError only.
+	// Err says what went wrong with UnexpectedError, and with ControllerNotFound if the controller could not be looked up; else nil.
 	Err error
 }
 
@@ -76,4 +80,44 @@ type Result struct {
 
 // Evaluate sorts the pods of one node by the rules, in ascending order of namespace and name whatever order they come in. The
 // first pod that blocks ends the evaluation.
-func Evaluate(pods []*corev1.Pod, c Context) Result { return Result{} }
+func Evaluate(pods []*corev1.Pod, c Context) Result {
+	if !slices.IsSortedFunc(pods, byName) {
+		pods = slices.SortedStableFunc(slices.Values(pods), byName)
+	}
+	var result Result
+	for _, pod := range pods {
+		v := judge(pod, c)
+		switch v.outcome {
+		case skip:
+		case waitForCompletion:
+			result.OnCompletion = append(result.OnCompletion, pod)
+		case block:
+			result.Blocking = &Blocking{Pod: pod, Reason: v.reason, Err: v.err}
+			return result
+		case undecided, drainOK:
+			if podfacts.IsDaemonSet(pod) {
+				result.DaemonSet = append(result.DaemonSet, pod)
+				continue
+			}
+			if podfacts.HasResourceClaims(pod) {
+				result.Blocking = &Blocking{Pod: pod, Reason: ResourceClaimsNotSimulated}
+				return result
+			}
+			result.Move = append(result.Move, pod)
+		}
+	}
+	return result
+}
+
+func byName(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func judge(pod *corev1.Pod, c Context) verdict {
+	for _, rule := range rules() {
+		if v := rule(pod, c); v.outcome != undecided {
+			return v
+		}
+	}
+	return verdict{}
+}

@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -13,11 +15,40 @@ func Resources() []corev1.ResourceName {
 // node carries the cloud's label for accelerators, the most common name. ok is false for a node without accelerator. An empty
 // label marks no node.
 func ResourceOf(node *corev1.Node, label string) (name corev1.ResourceName, ok bool) {
+	for _, name := range Resources() {
+		if offers(node, name) {
+			return name, true
+		}
+	}
+	if labelled(node, label) {
+		return Resources()[0], true
+	}
 	return "", false
 }
 
 // Missing tells a node that is labelled as having an accelerator and has none to offer yet.
-func Missing(node *corev1.Node, label string) bool { return false }
+func Missing(node *corev1.Node, label string) bool {
+	return labelled(node, label) && !slices.ContainsFunc(Resources(), func(name corev1.ResourceName) bool { return offers(node, name) })
+}
 
 // Requested tells a pod that asks for an accelerator.
-func Requested(pod *corev1.Pod) bool { return false }
+func Requested(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks)
+}
+
+func asks(container corev1.Container) bool {
+	return slices.ContainsFunc(Resources(), func(name corev1.ResourceName) bool {
+		quantity, ok := container.Resources.Requests[name]
+		return ok && !quantity.IsZero()
+	})
+}
+
+func offers(node *corev1.Node, name corev1.ResourceName) bool {
+	quantity, ok := node.Status.Allocatable[name]
+	return ok && !quantity.IsZero()
+}
+
+func labelled(node *corev1.Node, label string) bool {
+	_, ok := node.Labels[label]
+	return ok && label != ""
+}

@@ -1,9 +1,12 @@
 package utilization
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // Options say which pods count.
@@ -27,5 +30,56 @@ type Utilization struct {
 // Of computes how used the node is by these pods. A node without allocatable CPU or memory is an error unless it is judged by its
 // accelerator.
 func Of(node *corev1.Node, pods []*corev1.Pod, options Options) (Utilization, error) {
-	return Utilization{}, nil
+	used, taken := sum(pods, options)
+	if name := options.Accelerator; name != "" {
+		// No accelerator to offer: not used, so that a node whose device is dead can go.
+		if allocatable := node.Status.Allocatable[name]; allocatable.IsZero() {
+			return Utilization{Resource: name}, nil
+		}
+		value := share(node, name, used, taken)
+		return Utilization{Accelerator: value, Resource: name, Value: value}, nil
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if allocatable := node.Status.Allocatable[name]; allocatable.IsZero() {
+			return Utilization{}, fmt.Errorf("computing the utilization of node %s: it has no allocatable %s", node.Name, name)
+		}
+	}
+	u := Utilization{
+		CPU:    share(node, corev1.ResourceCPU, used, taken),
+		Memory: share(node, corev1.ResourceMemory, used, taken),
+	}
+	u.Resource, u.Value = corev1.ResourceMemory, u.Memory
+	if u.CPU > u.Memory { // never true of NaN: a node whose memory is all taken by skipped pods is judged by NaN
+		u.Resource, u.Value = corev1.ResourceCPU, u.CPU
+	}
+	return u, nil
+}
+
+// milli are amounts in thousandths, the unit in which the quotients have always been formed.
+type milli map[corev1.ResourceName]int64
+
+func (m milli) add(requests corev1.ResourceList) {
+	for name, quantity := range requests {
+		m[name] += quantity.MilliValue()
+	}
+}
+
+// sum adds up what counts as used, and what skipped pods take away.
+func sum(pods []*corev1.Pod, options Options) (used, taken milli) {
+	used, taken = milli{}, milli{}
+	for _, pod := range pods {
+		switch {
+		case options.SkipDaemonSets && podfacts.IsDaemonSet(pod), options.SkipMirrorPods && podfacts.IsMirror(pod):
+			taken.add(podfacts.Requests(pod))
+		case podfacts.IsLongTerminating(pod, options.At):
+		default:
+			used.add(podfacts.Requests(pod))
+		}
+	}
+	return used, taken
+}
+
+func share(node *corev1.Node, name corev1.ResourceName, used, taken milli) float64 {
+	allocatable := node.Status.Allocatable[name]
+	return float64(used[name]) / float64(allocatable.MilliValue()-taken[name])
 }
