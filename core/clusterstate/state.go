@@ -3,6 +3,8 @@ package clusterstate
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 )
@@ -21,6 +23,8 @@ type State struct {
 	Failed   []report.FailedInstances
 	// LastScaleUp, LastDeletion and LastFailure are the stamps of the cool-downs (scale-down 4.1).
 	LastScaleUp, LastDeletion, LastFailure time.Time
+	// Purchases are the pods for which nodes were bought that are not at work yet, by UID of the pod.
+	Purchases map[types.UID]report.PurchaseOnTheWay
 }
 
 // GroupState is what is known of one group.
@@ -45,6 +49,8 @@ type GroupState struct {
 	ExpectedDeletions int
 	// Missing and Expected are the numbers behind Healthy.
 	Missing, Expected int
+	// RepairFrom is from when on repairs of this group may be tried again after one failed; zero: at once.
+	RepairFrom time.Time
 }
 
 // Request is an increase that the cloud accepted and whose nodes are not all there yet.

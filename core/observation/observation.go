@@ -44,6 +44,8 @@ type Observation struct {
 	GroupErrors []cloudprovider.GroupError
 	// Members maps the names of nodes to their groups; a node that is missing belongs to none.
 	Members map[string]cloudprovider.GroupID
+	// Unknown are the nodes whose group could not be told, by ascending name. They are neither managed nor foreign: leave them alone.
+	Unknown []UnknownNode
 	// Gone holds the names of nodes whose machine does not exist any more.
 	Gone map[string]bool
 	// GPULabel is the key that marks nodes with accelerators; empty: the cloud has none.
@@ -113,6 +115,12 @@ type Workloads interface {
 	StatefulSet(namespace, name string) (ss *appsv1.StatefulSet, ok bool, err error)
 	DaemonSet(namespace, name string) (ds *appsv1.DaemonSet, ok bool, err error)
 	Job(namespace, name string) (job *batchv1.Job, ok bool, err error)
+}
+
+// UnknownNode is a node whose group could not be told, and why.
+type UnknownNode struct {
+	Node string
+	Err  error
 }
 
 // Deletion is the removal of one node in progress.

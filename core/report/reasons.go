@@ -158,7 +158,7 @@ type (
 )
 
 // Code names the kind of filter that refused.
-func (r Rejected) Code() Code { return Code(r.Rejection.Filter.String()) }
+func (r Rejected) Code() Code { return Code(r.Rejection.Filter) }
 
 // String is the scheduler's own wording.
 func (r Rejected) String() string { return strings.Join(r.Rejection.Reasons, ", ") }

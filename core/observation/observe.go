@@ -1,0 +1,209 @@
+package observation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/gpu"
+	"example.com/cluster-autoscaler/simulator/readiness"
+	"example.com/cluster-autoscaler/simulator/taints"
+)
+
+// Observe reads what one iteration sees. at is the time of the iteration, deletions are the removals in progress as of now, by
+// ascending node name. It refreshes the cloud, which may block; an error means that there is nothing to decide on.
+func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion) (Observation, error) {
+	seen := Observation{
+		At: at, Snapshot: s.snapshot, Workloads: workloads{s}, Deletions: deletions, Features: s.Features(), Limits: s.options.Limits,
+	}
+	if err := s.cloud.Refresh(ctx); err != nil {
+		return Observation{}, fmt.Errorf("refreshing the cloud provider %s: %w", s.cloud.Name(), err)
+	}
+	if labeler, ok := s.cloud.(cloudprovider.GPULabeler); ok {
+		seen.GPULabel = labeler.GPULabel()
+	}
+	if limiter, ok := s.cloud.(cloudprovider.Limiter); ok {
+		seen.Limits = limiter.ResourceLimits(s.options.Limits)
+	}
+	if err := s.nodes(&seen); err != nil {
+		return Observation{}, err
+	}
+	s.groups(ctx, &seen)
+	s.members(&seen)
+	if err := s.pods(&seen); err != nil {
+		return Observation{}, err
+	}
+	return seen, s.controllers(&seen)
+}
+
+// nodes lists the nodes by name and overrides the readiness of those that are not ready for work yet (loop-and-scale-up 1.4.2).
+func (s *Source) nodes(seen *Observation) error {
+	nodes, err := s.factory.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	slices.SortFunc(nodes, byName)
+	for i, node := range nodes {
+		if node.Spec.Unschedulable || !readiness.Of(node).Ready {
+			continue
+		}
+		if gpu.Missing(node, seen.GPULabel) {
+			nodes[i] = readiness.Override(node, readiness.ReasonResourceNotReady)
+		} else if _, starting := s.options.Taints.Startup(node); starting {
+			nodes[i] = readiness.Override(node, readiness.ReasonStartupTaint)
+		}
+	}
+	seen.Nodes = nodes
+	return nil
+}
+
+// groups takes over the view of the cloud. A group that could not be described newly is stale; one without template says why.
+func (s *Source) groups(ctx context.Context, seen *Observation) {
+	seen.GroupErrors = s.cloud.GroupErrors()
+	stale := make(map[cloudprovider.GroupID]error, len(seen.GroupErrors))
+	for _, trouble := range seen.GroupErrors {
+		stale[trouble.Group] = trouble.Err
+	}
+	for _, listed := range s.cloud.NodeGroups() {
+		group := Group{ID: listed.ID(), GroupState: listed.State(), Stale: stale[listed.ID()]}
+		group.Options = s.options.GroupDefaults.Override(group.GroupState.Options)
+		variants, err := listed.Templates(ctx)
+		if err != nil && !errors.Is(err, cloudprovider.ErrNoTemplate) {
+			group.TemplateErr = fmt.Errorf("describing a fresh node of group %s: %w", group.ID, err)
+		}
+		group.Variants = variants
+		seen.Groups = append(seen.Groups, group)
+	}
+}
+
+// members looks up the group of every node, and whether its machine still exists. Where the cloud cannot tell, a node counts as
+// gone while it bears the deletion taint.
+func (s *Source) members(seen *Observation) {
+	seen.Members = make(map[string]cloudprovider.GroupID, len(seen.Nodes))
+	seen.Gone = map[string]bool{}
+	checker, checks := s.cloud.(cloudprovider.InstanceChecker)
+	for _, node := range seen.Nodes {
+		id, err := s.cloud.GroupOf(node)
+		if err != nil {
+			seen.Unknown = append(seen.Unknown, UnknownNode{Node: node.Name, Err: err})
+			continue
+		}
+		if id != "" {
+			seen.Members[node.Name] = id
+		}
+		known := false
+		if checks {
+			var exists bool
+			if exists, known = checker.InstanceExists(node); known && !exists {
+				seen.Gone[node.Name] = true
+			}
+		}
+		if _, tainted := taints.Find(node, taints.ToBeDeleted); tainted && !known && id != "" {
+			seen.Gone[node.Name] = true
+		}
+	}
+}
+
+// pods sorts the pods and brings the snapshot up to date.
+func (s *Source) pods(seen *Observation) error {
+	pods, err := s.factory.Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	sorted := sortPods(pods, s.options)
+	seen.Unschedulable, seen.Unprocessed = sorted.unschedulable, sorted.unprocessed
+	csiNodes, err := s.csiNodes()
+	if err != nil {
+		return err
+	}
+	if _, err := s.snapshot.Sync(simulator.Cluster{Nodes: seen.Nodes, Pods: sorted.placed, CSINodes: csiNodes}); err != nil {
+		return fmt.Errorf("bringing the snapshot up to date: %w", err)
+	}
+	return nil
+}
+
+func (s *Source) csiNodes() ([]*storagev1.CSINode, error) {
+	if s.off(resourceCSINodes) != nil {
+		return nil, nil
+	}
+	csiNodes, err := s.factory.Storage().V1().CSINodes().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing CSI nodes: %w", err)
+	}
+	return csiNodes, nil
+}
+
+// controllers lists what stands above pods. A kind that cannot be listed is left out; Features says so.
+func (s *Source) controllers(seen *Observation) error {
+	if s.off(resourceDaemonSet) == nil {
+		sets, err := s.factory.Apps().V1().DaemonSets().Lister().List(labels.Everything())
+		if err != nil {
+			return fmt.Errorf("listing DaemonSets: %w", err)
+		}
+		slices.SortFunc(sets, byName)
+		seen.DaemonSets = sets
+	}
+	if s.off(resourcePDBs) != nil {
+		return nil
+	}
+	budgets, err := s.PodDisruptionBudgets()
+	seen.PodDisruptionBudgets = budgets
+	return err
+}
+
+// Node returns the newest node of the name; ok is false if there is none. The object is shared.
+func (s *Source) Node(name string) (node *corev1.Node, ok bool) {
+	node, err := s.factory.Core().V1().Nodes().Lister().Get(name)
+	return node, err == nil
+}
+
+// Pods returns the newest pods that are scheduled to the node and not finished, by namespace and name. The objects are shared.
+func (s *Source) Pods(node string) ([]*corev1.Pod, error) {
+	objects, err := s.factory.Core().V1().Pods().Informer().GetIndexer().ByIndex(podsByNode, node)
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of node %s: %w", node, err)
+	}
+	var out []*corev1.Pod
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok && !terminal(pod) {
+			out = append(out, pod)
+		}
+	}
+	slices.SortFunc(out, byName)
+	return out, nil
+}
+
+// podsByNode is the index of pods by the node they are scheduled to.
+const podsByNode = "cluster-autoscaler/node"
+
+func indexByNode(object any) ([]string, error) {
+	if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		return []string{pod.Spec.NodeName}, nil
+	}
+	return nil, nil
+}
+
+// PodDisruptionBudgets returns the newest ones by namespace and name; an error where they cannot be read.
+func (s *Source) PodDisruptionBudgets() ([]*policyv1.PodDisruptionBudget, error) {
+	if err := s.off(resourcePDBs); err != nil {
+		return nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
+	}
+	budgets, err := s.factory.Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
+	}
+	slices.SortFunc(budgets, byName)
+	return budgets, nil
+}
+
+// Workloads looks up the newest controllers of pods.
+func (s *Source) Workloads() Workloads { return workloads{s} }
