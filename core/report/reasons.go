@@ -68,7 +68,11 @@ type (
 // The reasons that concern a pod, whatever the group.
 type (
 	// Upcoming: the pod fits on a node that exists or that is on its way.
-	Upcoming struct{ Node string }
+	Upcoming struct {
+		Node string
+		// Group is the group of a node that is on its way; empty: the node exists.
+		Group cloudprovider.GroupID
+	}
 	// WaitingForPreemption: the scheduler has nominated a node.
 	WaitingForPreemption struct{ Node string }
 	// TooYoung: the pod has to be older before it counts.
@@ -223,8 +227,13 @@ func (r NotGuaranteed) String() string {
 // String names the limit.
 func (r EstimateLimit) String() string { return fmt.Sprintf("estimate ended at %d nodes", r.Nodes) }
 
-// String names the node.
-func (r Upcoming) String() string { return "fits on " + r.Node }
+// String names the node, or the group that it will come from.
+func (r Upcoming) String() string {
+	if r.Group != "" {
+		return fmt.Sprintf("fits on an upcoming node of %s", r.Group)
+	}
+	return "fits on " + r.Node
+}
 
 // String names the node.
 func (r WaitingForPreemption) String() string { return "waits for preemption on " + r.Node }

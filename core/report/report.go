@@ -212,6 +212,8 @@ type ScaleUp struct {
 	Pods []PodVerdict
 	// MaxNodesTotal is set to the limit when it stopped or cut the scale-up; 0: it did not.
 	MaxNodesTotal int
+	// UncountedGPUs are nodes of no group that are labelled as having an accelerator and have none allocatable, ascending; the limits count none for them.
+	UncountedGPUs []string
 	// Err is what went wrong; nil: nothing, or see Outcomes.
 	Err error
 }
@@ -225,6 +227,8 @@ type Option struct {
 	Waste float64
 	// Chosen is true for what the expander took.
 	Chosen bool
+	// Reason says why it was not taken or came to nothing; nil: it was carried out, or another one was taken before the expander ruled it out.
+	Reason Reason
 }
 
 // GroupVerdict is the reason why a group was not considered.
@@ -254,7 +258,10 @@ const (
 type PodVerdict struct {
 	Pod  PodRef
 	Fate PodFate
-	// Own is the reason that does not depend on a group; nil if there is none.
+	// Grown is the group that was grown for it; empty unless Fate is PodTriggered.
+	Grown cloudprovider.GroupID
+	// Own is the reason that does not depend on a group; nil if there is none. With PodTriggered a NotGuaranteed says that the group may also
+	// deliver a node that does not fit, and until when it is not to be tried again for this pod.
 	Own Reason
 	// Groups are the reasons group by group, in the order of the cloud; groups that could help are missing.
 	Groups []GroupVerdict
