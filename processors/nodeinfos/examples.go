@@ -1,0 +1,90 @@
+package nodeinfos
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/simulator/readiness"
+	"example.com/cluster-autoscaler/simulator/taints"
+)
+
+// settled is how long a node must have been ready to be an example: device plug-ins and agents finish in the first minute, and what they
+// add would otherwise be missing in the template.
+const settled = time.Minute
+
+// groupExamples are the live nodes of one group that can serve as examples.
+type groupExamples struct {
+	good    []example // the first good node of each place, by place
+	bad     *corev1.Node
+	members map[string]int // all nodes by zone
+	attach  *corev1.Node   // first good node whose CSINode names a driver
+}
+
+type example struct {
+	place Place
+	node  *corev1.Node
+}
+
+// survey sorts the nodes by group in one pass. The first good node of a place stands for it, in the order of names.
+func survey(in In) map[cloudprovider.GroupID]*groupExamples {
+	out := make(map[cloudprovider.GroupID]*groupExamples, len(in.Groups))
+	for _, node := range in.Nodes {
+		id, managed := in.Members[node.Name]
+		if !managed {
+			continue
+		}
+		group := out[id]
+		if group == nil {
+			group = &groupExamples{members: map[string]int{}}
+			out[id] = group
+		}
+		place := PlaceOf(node)
+		group.members[place.Zone]++
+		if !good(node, in.At) {
+			if group.bad == nil {
+				group.bad = node
+			}
+			continue
+		}
+		if csi := in.Snapshot.CSINode(node.Name); group.attach == nil && csi != nil && len(csi.Spec.Drivers) > 0 {
+			group.attach = node
+		}
+		if !slices.ContainsFunc(group.good, func(e example) bool { return e.place == place }) {
+			group.good = append(group.good, example{place: place, node: node})
+		}
+	}
+	for _, group := range out {
+		slices.SortStableFunc(group.good, func(a, b example) int { return a.place.compare(b.place) })
+	}
+	return out
+}
+
+// good tells a node that shows what its group's nodes are like: ready for some time and neither cordoned nor on its way out.
+func good(node *corev1.Node, at time.Time) bool {
+	if node.Spec.Unschedulable {
+		return false
+	}
+	if _, leaving := taints.Find(node, taints.ToBeDeleted); leaving {
+		return false
+	}
+	r := readiness.Of(node)
+	return r.Ready && r.LastTransition.Add(settled).Before(at)
+}
+
+// recall sorts what was learnt by group and drops what is too old.
+func recall(in In) map[cloudprovider.GroupID][]LearntTemplate {
+	out := make(map[cloudprovider.GroupID][]LearntTemplate, len(in.Learnt))
+	for _, learnt := range in.Learnt {
+		if learnt.Template.Node == nil || learnt.At.Add(in.Options.NodeInfoCacheExpireTime).Before(in.At) {
+			continue
+		}
+		out[learnt.Group] = append(out[learnt.Group], learnt)
+	}
+	for _, learnt := range out {
+		slices.SortStableFunc(learnt, func(a, b LearntTemplate) int { return a.Place.compare(b.Place) })
+	}
+	return out
+}

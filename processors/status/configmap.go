@@ -1,0 +1,76 @@
+package status
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	// statusKey is the key in the ConfigMap's data.
+	statusKey = "status"
+	// updatedAnnotation says when the document was written.
+	updatedAnnotation = "cluster-autoscaler.kubernetes.io/last-updated"
+)
+
+// ConfigMap is the status object in one namespace. It is not safe for concurrent use.
+type ConfigMap struct {
+	client    typedcorev1.ConfigMapsGetter
+	namespace string
+	name      string
+}
+
+// NewConfigMap names the object; it reads and writes nothing yet.
+func NewConfigMap(client typedcorev1.ConfigMapsGetter, namespace, name string) *ConfigMap {
+	return &ConfigMap{client: client, namespace: namespace, name: name}
+}
+
+// Write puts the document into the object, which it creates if need be. Other keys and annotations of the object are kept.
+func (c *ConfigMap) Write(ctx context.Context, doc Document) (*corev1.ConfigMap, error) {
+	text, err := doc.YAML()
+	if err != nil {
+		return nil, err
+	}
+	maps := c.client.ConfigMaps(c.namespace)
+	object, err := maps.Get(ctx, c.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
+		fill(object, text, doc.Time)
+		if object, err = maps.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+			return nil, fmt.Errorf("creating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
+		}
+		return object, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
+	}
+	fill(object, text, doc.Time)
+	if object, err = maps.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		return nil, fmt.Errorf("updating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
+	}
+	return object, nil
+}
+
+func fill(object *corev1.ConfigMap, text, at string) {
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	object.Data[statusKey] = text
+	if object.Annotations == nil {
+		object.Annotations = map[string]string{}
+	}
+	object.Annotations[updatedAnnotation] = at
+}
+
+// Delete removes the object; it is no error if there is none.
+func (c *ConfigMap) Delete(ctx context.Context) error {
+	err := c.client.ConfigMaps(c.namespace).Delete(ctx, c.name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
+	}
+	return nil
+}

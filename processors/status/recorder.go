@@ -1,0 +1,93 @@
+package status
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// Component is the source of all events.
+	Component = "cluster-autoscaler"
+
+	spamBurst     = 1
+	spamQPS       = 1. / 300
+	spamKeys      = 8192
+	logEventsFrom = 4
+)
+
+// Recorder hands events to client-go's recorder. It is safe for concurrent use and does not block.
+type Recorder struct {
+	events    record.EventRecorder
+	namespace string
+	name      string
+}
+
+// NewRecorder returns a recorder for events of all kinds. Events about the status ConfigMap go to the object of that namespace and name;
+// with an empty name there is no such object and they are dropped.
+func NewRecorder(events record.EventRecorder, namespace, name string) *Recorder {
+	return &Recorder{events: events, namespace: namespace, name: name}
+}
+
+// Record sends the events.
+func (r *Recorder) Record(events ...Event) {
+	for _, event := range events {
+		object, ok := r.reference(event.Object)
+		if !ok {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if event.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.events.Event(object, kind, event.Reason, event.Message)
+	}
+}
+
+func (r *Recorder) reference(object Object) (*corev1.ObjectReference, bool) {
+	switch object.Kind {
+	case KindStatus:
+		return &corev1.ObjectReference{
+			Kind: "ConfigMap", APIVersion: "v1", Namespace: r.namespace, Name: r.name,
+		}, r.name != ""
+	case KindNode:
+		return &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: object.Name, UID: object.UID}, true
+	case KindPod:
+		return &corev1.ObjectReference{
+			Kind: "Pod", APIVersion: "v1", Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+		}, true
+	default:
+		return nil, false
+	}
+}
+
+// CorrelatorOptions are how repeated events are held back: one event per reason and object in five minutes, except that on the status
+// ConfigMap every different message passes. With duplicates allowed client-go's own rules hold (operator-surface 3.5).
+func CorrelatorOptions(namespace, name string, duplicates bool) record.CorrelatorOptions {
+	if duplicates {
+		return record.CorrelatorOptions{}
+	}
+	return record.CorrelatorOptions{
+		BurstSize: spamBurst, QPS: spamQPS, LRUCacheSize: spamKeys,
+		SpamKeyFunc: func(event *corev1.Event) string {
+			parts := []string{
+				event.Source.Component, event.Source.Host, event.InvolvedObject.Kind, event.InvolvedObject.Namespace,
+				event.InvolvedObject.Name, string(event.InvolvedObject.UID), event.InvolvedObject.APIVersion, event.Reason,
+			}
+			if event.InvolvedObject.Kind == "ConfigMap" && event.InvolvedObject.Namespace == namespace && event.InvolvedObject.Name == name {
+				parts = append(parts, event.Message)
+			}
+			return strings.Join(parts, "\x00")
+		},
+	}
+}
+
+// LogEvents is a sink for client-go's broadcaster that copies events to the log.
+func LogEvents(logger klog.Logger) func(*corev1.Event) {
+	return func(event *corev1.Event) {
+		logger.V(logEventsFrom).Info("Event", "object", klog.KRef(event.InvolvedObject.Namespace, event.InvolvedObject.Name),
+			"kind", event.InvolvedObject.Kind, "type", event.Type, "reason", event.Reason, "message", event.Message)
+	}
+}
