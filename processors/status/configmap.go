@@ -55,6 +55,11 @@ func (c *ConfigMap) Write(ctx context.Context, doc Document) (*corev1.ConfigMap,
 	return object, nil
 }
 
+// Reference names the object in events.
+func Reference(object *corev1.ConfigMap) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "ConfigMap", APIVersion: "v1", Namespace: object.Namespace, Name: object.Name, UID: object.UID}
+}
+
 func fill(object *corev1.ConfigMap, text, at string) {
 	if object.Data == nil {
 		object.Data = map[string]string{}

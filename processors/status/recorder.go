@@ -20,15 +20,14 @@ const (
 
 // Recorder hands events to client-go's recorder. It is safe for concurrent use and does not block.
 type Recorder struct {
-	events    record.EventRecorder
-	namespace string
-	name      string
+	events record.EventRecorder
+	status *corev1.ObjectReference
 }
 
-// NewRecorder returns a recorder for events of all kinds. Events about the status ConfigMap go to the object of that namespace and name;
-// with an empty name there is no such object and they are dropped.
-func NewRecorder(events record.EventRecorder, namespace, name string) *Recorder {
-	return &Recorder{events: events, namespace: namespace, name: name}
+// NewRecorder returns a recorder for events of all kinds. Events about the status ConfigMap are recorded on status; nil: there is no such
+// object and they are dropped.
+func NewRecorder(events record.EventRecorder, status *corev1.ObjectReference) *Recorder {
+	return &Recorder{events: events, status: status}
 }
 
 // Record sends the events.
@@ -49,9 +48,7 @@ func (r *Recorder) Record(events ...Event) {
 func (r *Recorder) reference(object Object) (*corev1.ObjectReference, bool) {
 	switch object.Kind {
 	case KindStatus:
-		return &corev1.ObjectReference{
-			Kind: "ConfigMap", APIVersion: "v1", Namespace: r.namespace, Name: r.name,
-		}, r.name != ""
+		return r.status, r.status != nil
 	case KindNode:
 		return &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: object.Name, UID: object.UID}, true
 	case KindPod:
