@@ -358,12 +358,25 @@ const (
 	RemovalInternalFailure RemovalResult = "Internal"
 )
 
+// PodEviction is what became of one pod of a drain that failed.
+type PodEviction struct {
+	Pod PodRef
+	// TimedOut is true if its eviction was refused, or its end awaited, for too long.
+	TimedOut bool
+	// Err is nil if the pod was evicted.
+	Err error
+}
+
 // RemovalOutcome is what became of a removal.
 type RemovalOutcome struct {
 	Removal
 	Result RemovalResult
 	// Err says why it failed; nil if Result is RemovalOK.
 	Err error
+	// RefusedByCloud is true if it failed because the cloud would not end the machine.
+	RefusedByCloud bool
+	// Evictions has one entry per pod that had to go, if Result is RemovalEvictionFailed.
+	Evictions []PodEviction
 	// Started and Ended bound it in time.
 	Started, Ended time.Time
 }
