@@ -1,7 +1,17 @@
 package simulator
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 )
 
 // FilterCode says which condition of the scheduler a node does not meet. The texts are stable: reports and metrics show them.
@@ -55,4 +65,81 @@ type Shortage struct {
 type NodeRejection struct {
 	Node string
 	Rejection
+}
+
+// filterCode sorts what a plug-in said into the codes.
+func filterCode(plugin string, reasons []string) FilterCode {
+	switch plugin {
+	case names.NodeResourcesFit:
+		return InsufficientResource
+	case names.TaintToleration:
+		return TaintNotTolerated
+	case names.NodeAffinity:
+		return NodeAffinityMismatch
+	case names.NodeUnschedulable:
+		return NodeUnschedulable
+	case names.NodePorts:
+		return HostPortTaken
+	case names.InterPodAffinity:
+		return affinityCode(reasons)
+	case names.PodTopologySpread:
+		return TopologySpread
+	case names.VolumeZone:
+		return VolumeZone
+	case names.VolumeBinding:
+		// A bound volume that lies elsewhere is the same to the user, whichever plug-in finds out.
+		if slices.Contains(reasons, string(volumebinding.ErrReasonNodeConflict)) {
+			return VolumeZone
+		}
+		return VolumeUnbound
+	case names.VolumeRestrictions:
+		return VolumeInUse
+	case names.NodeVolumeLimits:
+		return AttachLimit
+	case names.DynamicResources:
+		return ResourceClaim
+	case names.NodeDeclaredFeatures:
+		return NodeFeatureMissing
+	default:
+		return OtherFilter
+	}
+}
+
+func affinityCode(reasons []string) FilterCode {
+	switch {
+	case slices.Contains(reasons, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch):
+		return ExistingPodAntiAffinity
+	case slices.Contains(reasons, interpodaffinity.ErrReasonAntiAffinityRulesNotMatch):
+		return PodAntiAffinity
+	case slices.Contains(reasons, interpodaffinity.ErrReasonAffinityRulesNotMatch):
+		return PodAffinityMismatch
+	default:
+		return OtherFilter
+	}
+}
+
+// shortages puts numbers to the reasons that the resource filter gave.
+func shortages(pod *corev1.Pod, info *framework.NodeInfo, reasons []string) []Shortage {
+	options := noderesources.ResourceRequestsOptions{EnablePodLevelResources: true, EnableDRAExtendedResource: true}
+	var short []Shortage
+	for _, lacking := range noderesources.Fits(pod, info, noDevices{}, options) {
+		// The profile may ignore some resources: what it didn't complain about isn't lacking.
+		if slices.Contains(reasons, lacking.Reason) {
+			short = append(short, Shortage{Resource: lacking.ResourceName, Asked: lacking.Requested, Offered: lacking.Capacity - lacking.Used})
+		}
+	}
+	slices.SortFunc(short, func(a, b Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
+	return short
+}
+
+// untolerated is the taint for which the taint filter refuses the pod.
+func untolerated(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
+	keepsAway := func(taint *corev1.Taint) bool {
+		return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
+	}
+	taint, found := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, keepsAway, false)
+	if !found {
+		return nil
+	}
+	return &taint
 }

@@ -1,15 +1,36 @@
 package simulator
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // Snapshot is an in-memory cluster on which placements are tried: a base that equals the real cluster as last synced, and
 // on it what was injected, placed and removed since.
 //
 // Objects are shared with whoever handed them in and are never changed. Not safe for concurrent use.
-type Snapshot struct{}
+type Snapshot struct {
+	nodes map[string]*node
+	index nodeIndex
+	// places holds for each pod, by podfacts.Key, where it lies: a chain, since a pod may lie on several nodes.
+	places map[string]*placement
+	// claims counts the pods that mount each PersistentVolumeClaim, by "namespace/name".
+	claims map[string]int
+	// injected numbers the nodes that were injected; turn numbers the placements.
+	injected, turn uint64
+	// epoch tells what the running Sync has seen from what it has not.
+	epoch uint64
+	// log holds what was changed since the first open fork, forks the length of the log at each.
+	log   []change
+	forks []int
+}
 
 // Cluster is what a snapshot's base is made to equal.
 type Cluster struct {
@@ -28,72 +49,281 @@ type NodeTemplate struct {
 }
 
 // NewSnapshot returns a snapshot of an empty cluster.
-func NewSnapshot() *Snapshot { return &Snapshot{} }
+func NewSnapshot() *Snapshot {
+	return &Snapshot{nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{}}
+}
 
-// Sync makes the snapshot equal the cluster: whatever was injected or placed goes away, objects whose pointers are unchanged stay
-// as they are, so that an unchanged cluster costs little. A pod goes to spec.nodeName, else to status.nominatedNodeName; strays are
-// those whose node does not exist, or that have none, in the order given. It is refused inside a fork and for ambiguous input (two nodes of
-// one name, one pod twice); the snapshot is then as before.
-func (s *Snapshot) Sync(cluster Cluster) (strays []*corev1.Pod, err error) { return nil, nil }
+// change is one entry of the undo log: exactly one of its three parts is used.
+type change struct {
+	placed  *placement // was placed
+	removed *placement // was removed
+	// before is what stood under name; nil: nothing did.
+	name   string
+	before *node
+}
 
-// AddNode injects a node behind all others, with its pods. It is an error if the name is taken.
-func (s *Snapshot) AddNode(template NodeTemplate) error { return nil }
+// AddNode injects a node behind all others, with its pods. It is an error, and nothing is added, if the name is taken or a pod
+// is listed twice.
+func (s *Snapshot) AddNode(template NodeTemplate) error {
+	name := template.Node.Name
+	if _, taken := s.nodes[name]; taken {
+		return fmt.Errorf("adding node %s to the snapshot: there is one of this name", name)
+	}
+	s.injected++
+	s.setNode(name, newNode(template.Node, template.CSINode, s.injected))
+	for _, pod := range template.Pods {
+		if err := s.AddPod(pod, name); err != nil {
+			s.setNode(name, nil)
+			return fmt.Errorf("adding node %s with its pods: %w", name, err)
+		}
+	}
+	return nil
+}
 
 // RemoveNode takes the node away, with its pods. It is an error if there is none.
-func (s *Snapshot) RemoveNode(name string) error { return nil }
+func (s *Snapshot) RemoveNode(name string) error {
+	if _, err := s.find(name); err != nil {
+		return fmt.Errorf("removing a node: %w", err)
+	}
+	s.setNode(name, nil)
+	return nil
+}
 
 // ReplaceNode puts node in the place of the one with the same name. Position and CSINode stay, all pods go.
-func (s *Snapshot) ReplaceNode(node *corev1.Node) error { return nil }
+func (s *Snapshot) ReplaceNode(replacement *corev1.Node) error {
+	old, err := s.find(replacement.Name)
+	if err != nil {
+		return fmt.Errorf("replacing a node: %w", err)
+	}
+	s.setNode(replacement.Name, newNode(replacement, old.csi, old.injected))
+	return nil
+}
 
 // AddPod places the pod on the node, whatever spec.nodeName says and whether it fits or not. It is an error if the node does not
 // exist or holds the pod already (by UID, or by namespace and name if it has none). The same pod may lie on several nodes, as
 // when a copy of a pod on a node being drained is placed elsewhere.
-func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error { return nil }
+func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
+	n, err := s.find(nodeName)
+	if err != nil {
+		return fmt.Errorf("placing pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	key := podfacts.Key(pod)
+	if s.placementOn(n, key) != nil {
+		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, nodeName)
+	}
+	p := s.newPlacement(pod, key, n)
+	s.place(p)
+	s.record(change{placed: p})
+	return nil
+}
 
 // RemovePod takes the pod off the node. It is an error if it isn't there.
-func (s *Snapshot) RemovePod(pod *corev1.Pod, nodeName string) error { return nil }
+func (s *Snapshot) RemovePod(pod *corev1.Pod, nodeName string) error {
+	n, err := s.find(nodeName)
+	if err != nil {
+		return fmt.Errorf("removing pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	p := s.placementOn(n, podfacts.Key(pod))
+	if p == nil {
+		return fmt.Errorf("removing pod %s/%s: it is not on node %s", pod.Namespace, pod.Name, nodeName)
+	}
+	s.remove(p)
+	s.record(change{removed: p})
+	return nil
+}
 
 // Fork marks the present state, so that Revert can return to it. Forks nest. Its cost does not depend on the cluster's size.
-func (s *Snapshot) Fork() {}
+func (s *Snapshot) Fork() { s.forks = append(s.forks, len(s.log)) }
 
 // Revert returns to the state of the last Fork that is still open and closes it; it costs as much as what was changed since.
 // It is an error if none is open.
-func (s *Snapshot) Revert() error { return nil }
+func (s *Snapshot) Revert() error {
+	start, err := s.closeFork()
+	if err != nil {
+		return fmt.Errorf("reverting the snapshot: %w", err)
+	}
+	for i := len(s.log) - 1; i >= start; i-- {
+		switch c := s.log[i]; {
+		case c.placed != nil:
+			s.remove(c.placed)
+		case c.removed != nil:
+			s.place(c.removed)
+		default:
+			s.swap(c.name, c.before)
+		}
+	}
+	clear(s.log[start:]) // lets go of what it holds
+	s.log = s.log[:start]
+	return nil
+}
 
 // Commit closes the last Fork that is still open and keeps what was changed since; an outer fork can still revert it. It is an
 // error if none is open.
-func (s *Snapshot) Commit() error { return nil }
+func (s *Snapshot) Commit() error {
+	if _, err := s.closeFork(); err != nil {
+		return fmt.Errorf("committing the snapshot: %w", err)
+	}
+	if len(s.forks) == 0 {
+		clear(s.log)
+		s.log = s.log[:0]
+	}
+	return nil
+}
 
 // Depth is the number of open forks.
-func (s *Snapshot) Depth() int { return 0 }
+func (s *Snapshot) Depth() int { return len(s.forks) }
 
 // Nodes lists all nodes in canonical order: those of the cluster by ascending name, then injected ones as they came. The
 // index in this list is the one that Search and Placement speak of. The slice is a new one.
-func (s *Snapshot) Nodes() []*corev1.Node { return nil }
+func (s *Snapshot) Nodes() []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, s.index.len())
+	for _, n := range s.index.order {
+		nodes = append(nodes, n.info.Node())
+	}
+	return nodes
+}
 
 // Len is the number of nodes.
-func (s *Snapshot) Len() int { return 0 }
+func (s *Snapshot) Len() int { return s.index.len() }
 
 // Node returns the node of this name.
-func (s *Snapshot) Node(name string) (node *corev1.Node, ok bool) { return nil, false }
+func (s *Snapshot) Node(name string) (found *corev1.Node, ok bool) {
+	n, ok := s.nodes[name]
+	if !ok {
+		return nil, false
+	}
+	return n.info.Node(), true
+}
 
 // CSINode returns the node's volume limits; nil: none are known or there is no such node.
-func (s *Snapshot) CSINode(name string) *storagev1.CSINode { return nil }
+func (s *Snapshot) CSINode(name string) *storagev1.CSINode {
+	if n, ok := s.nodes[name]; ok {
+		return n.csi
+	}
+	return nil
+}
 
 // Pods lists the pods on the node by ascending namespace and name. The slice is shared and must not be changed; it is valid until
 // the snapshot changes. An unknown node has none.
-func (s *Snapshot) Pods(nodeName string) []*corev1.Pod { return nil }
+func (s *Snapshot) Pods(nodeName string) []*corev1.Pod {
+	if n, ok := s.nodes[nodeName]; ok {
+		return n.sortedPods()
+	}
+	return nil
+}
 
 // NodeOfPod says where the pod lies; where it lies on several nodes, the one it was put on last. ok is false if it is nowhere.
-func (s *Snapshot) NodeOfPod(pod *corev1.Pod) (nodeName string, ok bool) { return "", false }
+func (s *Snapshot) NodeOfPod(pod *corev1.Pod) (nodeName string, ok bool) {
+	var last *placement
+	for p := s.places[podfacts.Key(pod)]; p != nil; p = p.next {
+		if last == nil || p.turn > last.turn {
+			last = p
+		}
+	}
+	if last == nil {
+		return "", false
+	}
+	return last.node.info.Node().Name, true
+}
 
 // Requested is what the pods on the node ask for, as the scheduler counts it: cpu in milli, all others in units, "pods" is
 // their number. Resources that nobody asks for are missing. nil: no such node.
-func (s *Snapshot) Requested(nodeName string) Resources { return nil }
+func (s *Snapshot) Requested(nodeName string) Resources {
+	n, ok := s.nodes[nodeName]
+	if !ok {
+		return nil
+	}
+	requested := resourcesOf(n.info.Requested)
+	if count := len(n.info.Pods); count > 0 {
+		requested[corev1.ResourcePods] = int64(count)
+	}
+	for name, amount := range requested {
+		if amount == 0 {
+			delete(requested, name)
+		}
+	}
+	return requested
+}
 
 // Free is what the node has allocatable less what is requested, in the units of Requested, for each resource that the node has
 // allocatable. It may be negative. nil: no such node.
-func (s *Snapshot) Free(nodeName string) Resources { return nil }
+func (s *Snapshot) Free(nodeName string) Resources {
+	n, ok := s.nodes[nodeName]
+	if !ok {
+		return nil
+	}
+	free, allocatable, requested := Resources{}, resourcesOf(n.info.Allocatable), s.Requested(nodeName)
+	for name := range n.info.Node().Status.Allocatable {
+		if amount, counted := allocatable[name]; counted {
+			free[name] = amount - requested[name]
+		}
+	}
+	return free
+}
+
+// errNoFork says that Revert or Commit was called more often than Fork.
+var errNoFork = errors.New("no fork is open")
+
+func (s *Snapshot) closeFork() (start int, err error) {
+	if len(s.forks) == 0 {
+		return 0, errNoFork
+	}
+	last := len(s.forks) - 1
+	start = s.forks[last]
+	s.forks = s.forks[:last]
+	return start, nil
+}
+
+func (s *Snapshot) record(c change) {
+	if len(s.forks) > 0 {
+		s.log = append(s.log, c)
+	}
+}
+
+func (s *Snapshot) find(name string) (*node, error) {
+	n, ok := s.nodes[name]
+	if !ok {
+		return nil, fmt.Errorf("the snapshot has no node %q", name)
+	}
+	return n, nil
+}
+
+// setNode puts n under the name, nil to remove what is there, and records it.
+func (s *Snapshot) setNode(name string, n *node) {
+	s.record(change{name: name, before: s.nodes[name]})
+	s.swap(name, n)
+}
+
+// swap puts n, with the pods on it, under the name in place of what is there.
+func (s *Snapshot) swap(name string, n *node) {
+	old := s.nodes[name]
+	if old != nil {
+		for _, p := range old.placements {
+			s.forget(p)
+		}
+	}
+	s.index.swap(old, n)
+	if n == nil {
+		delete(s.nodes, name)
+		return
+	}
+	s.nodes[name] = n
+	for _, p := range n.placements {
+		s.remember(p)
+	}
+}
 
 // Resources are amounts by resource name: cpu in milli-CPU, memory and ephemeral-storage in bytes, everything else in units.
 type Resources map[corev1.ResourceName]int64
+
+func comparePods(a, b *corev1.Pod) int {
+	if order := strings.Compare(a.Namespace, b.Namespace); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.Name, b.Name); order != 0 {
+		return order
+	}
+	return strings.Compare(string(a.UID), string(b.UID))
+}
+
+func sortPods(pods []*corev1.Pod) { slices.SortFunc(pods, comparePods) }

@@ -1,13 +1,21 @@
 package simulator
 
 import (
+	"hash/fnv"
+	"maps"
+	"math"
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/cluster-autoscaler/simulator/podfacts"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
 
-// TemplateNodeLabel marks nodes that exist in simulation only.
+// TemplateNodeLabel marks nodes that exist in simulation only. By it the scheduler matches storage capacity to them.
 const TemplateNodeLabel = "cluster-autoscaler.kubernetes.io/template-node"
 
 // Example is a node from which the template of a node group is made: a live one, or one described by the cloud.
@@ -17,7 +25,7 @@ type Example struct {
 	Node    *corev1.Node
 	Pods    []*corev1.Pod
 	CSINode *storagev1.CSINode // nil: unknown
-	// ByCloud: the example was described by the cloud, so labels that only old nodes carry are added.
+	// ByCloud: the example was described by the cloud, so the old names of the type, region and zone labels are added.
 	ByCloud bool
 }
 
@@ -28,10 +36,88 @@ type TemplateRules struct {
 	IgnoreCordon bool
 }
 
-// SanitizedTemplate makes the template of a group: a node like the example with a name, UID and hostname of its own, without what is
-// passing on the example; with copies of those of its pods that every node of the group will run. Names and
-// UIDs follow from group, variant and the example's name, so that the same example gives the same template.
-func SanitizedTemplate(example Example, rules TemplateRules) NodeTemplate { return NodeTemplate{} }
+// SanitizedTemplate makes the template of a group: a node like the example with a name, UID and hostname of its own, without the
+// taints that are passing, with copies of those of its pods that every node of the group will run: mirror and DaemonSet pods that
+// aren't being deleted. The name is template-node-for-<group>-<number>; number and UIDs follow from group, variant and the example's
+// name, so that the same example gives the same template. The example is not changed.
+func SanitizedTemplate(example Example, rules TemplateRules) NodeTemplate {
+	number := fingerprint(example.Group, example.Variant, example.Node.Name)
+	node := renamed(example.Node, "template-node-for-"+example.Group+"-"+number)
+	node.Labels[TemplateNodeLabel] = "true"
+	node.Spec.Taints = rules.Taints.Lasting(node.Spec.Taints)
+	if rules.IgnoreCordon {
+		node.Spec.Unschedulable = false
+	}
+	if example.ByCloud {
+		addOldLabels(node.Labels)
+	}
+	var kept []*corev1.Pod
+	for _, pod := range example.Pods {
+		if pod.DeletionTimestamp == nil && (podfacts.IsMirror(pod) || podfacts.IsDaemonSet(pod)) {
+			kept = append(kept, pod)
+		}
+	}
+	return NodeTemplate{Node: node, CSINode: csiNodeOf(node, example.CSINode), Pods: podsOn(node, kept, number)}
+}
 
-// Copy is another node like the template, named after it: name and suffix joined by a dash, with UIDs of its own.
-func (t NodeTemplate) Copy(suffix string) NodeTemplate { return NodeTemplate{} }
+// Copy is another node like the template, named after it: name and suffix joined by a dash, with UIDs of its own. It shares with
+// the template what doesn't differ.
+func (t NodeTemplate) Copy(suffix string) NodeTemplate {
+	node := renamed(t.Node, t.Node.Name+"-"+suffix)
+	return NodeTemplate{Node: node, CSINode: csiNodeOf(node, t.CSINode), Pods: podsOn(node, t.Pods, suffix)}
+}
+
+// fingerprint is a number of 63 bits that follows from the texts.
+func fingerprint(texts ...string) string {
+	hash := fnv.New64a()
+	for _, text := range texts {
+		_, _ = hash.Write(append([]byte(text), 0)) // never fails; the zero keeps "ab","c" from "a","bc"
+	}
+	return strconv.FormatUint(hash.Sum64()&math.MaxInt64, 10)
+}
+
+func renamed(node *corev1.Node, name string) *corev1.Node {
+	out := *node
+	out.Name, out.UID = name, types.UID(name)
+	out.Labels = maps.Clone(node.Labels)
+	if out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	out.Labels[corev1.LabelHostname] = name
+	return &out
+}
+
+// addOldLabels sets the names that selectors written long ago still use.
+func addOldLabels(labels map[string]string) {
+	for stable, old := range map[string]string{
+		corev1.LabelInstanceTypeStable: corev1.LabelInstanceType,
+		corev1.LabelTopologyRegion:     corev1.LabelFailureDomainBetaRegion,
+		corev1.LabelTopologyZone:       corev1.LabelFailureDomainBetaZone,
+	} {
+		if value, ok := labels[stable]; ok {
+			labels[old] = value
+		}
+	}
+}
+
+func podsOn(node *corev1.Node, pods []*corev1.Pod, suffix string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, pod := range pods {
+		placed := *pod
+		placed.Name += "-" + suffix
+		placed.UID = types.UID(placed.Namespace + "/" + placed.Name)
+		placed.Spec.NodeName = node.Name
+		out = append(out, &placed)
+	}
+	return out
+}
+
+func csiNodeOf(node *corev1.Node, csi *storagev1.CSINode) *storagev1.CSINode {
+	if csi == nil {
+		return nil
+	}
+	out := *csi
+	out.Name, out.UID = node.Name, types.UID("csinode-"+node.Name)
+	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+	return &out
+}
