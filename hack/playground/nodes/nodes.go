@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/log"
 	"sigs.k8s.io/kwok/pkg/utils/client"
 	"sigs.k8s.io/yaml"
+
+	"example.com/cluster-autoscaler/hack/playground/annotations"
 )
 
 //go:embed stages/*.yaml
@@ -35,7 +37,7 @@ const (
 	nodeAddress = "10.0.0.1"
 )
 
-// Run starts KWOK's controllers on all nodes with ManagedAnnotation and returns once they watch; they run until ctx ends. They write
+// Run starts KWOK's controllers on all nodes with annotations.Managed and returns once they watch; they run until ctx ends. They write
 // their log to the writer, V(0) lines only. kubeconfig names the file with the credentials; they need all rights on nodes, pods and leases.
 func Run(ctx context.Context, kubeconfig string, logs io.Writer) error {
 	ctx = log.NewContext(ctx, log.NewLogger(logs, log.LevelInfo))
@@ -50,7 +52,7 @@ func Run(ctx context.Context, kubeconfig string, logs io.Writer) error {
 	settings.Clock = clock.RealClock{}
 	settings.ID = "kwok"
 	settings.LocalStages = stages
-	settings.ManageNodesWithAnnotationSelector = ManagedAnnotation + "=" + ManagedValue
+	settings.ManageNodesWithAnnotationSelector = annotations.Managed + "=" + annotations.ManagedValue
 	settings.CIDR = podNetwork
 	settings.NodeIP = nodeAddress
 	settings.NodeLeaseDurationSeconds = leaseSeconds

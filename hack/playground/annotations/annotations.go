@@ -1,0 +1,23 @@
+// Package annotations names the annotations by which Node and Pod objects tell the playground's pretended kubelets what to do.
+//
+// Here: constants. It imports nothing, so that who writes the annotations need not link who reads them (nodes, in its stages).
+package annotations
+
+const (
+	// Managed with value ManagedValue marks the Node objects that have a pretended kubelet, and with them their pods.
+	Managed      = "kwok.x-k8s.io/node"
+	ManagedValue = "fake"
+
+	// ReadyAt on a Node is the time (RFC 3339) before which it doesn't become Ready; absent means at once.
+	ReadyAt = "playground.cluster-autoscaler/ready-at"
+
+	// StartAfter on a Pod is how long it takes from being bound to running, as a duration; absent means 1s.
+	StartAfter = "playground.cluster-autoscaler/start-after"
+
+	// RunFor on a Job's Pod is how long it runs until it has succeeded, as a duration; absent means 1s.
+	RunFor = "playground.cluster-autoscaler/run-for"
+
+	// StopAfter on a Pod is how long it takes to end once it is deleted, as a duration; absent means 1s. It may be
+	// longer than the grace period: a kubelet that is slow to tell.
+	StopAfter = "playground.cluster-autoscaler/stop-after"
+)
