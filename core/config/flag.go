@@ -200,23 +200,22 @@ func (s State) String() string {
 	return "unset"
 }
 
-// warning returns what to tell about a flag that was given, or "" when there is nothing to tell. changed: its value isn't the default.
-func (f Flag) warning(changed bool) string {
+// quietAtDefault reports whether a flag of the state needs no warning while its value is its default: then it gets what it asks for.
+func (s State) quietAtDefault() bool {
+	return s == StatePending || s == StateDeprecated
+}
+
+// warning returns what to tell about the flag when it is given, or "" when it simply works.
+func (f Flag) warning() string {
 	text := ""
 	switch f.State {
 	case StatePending:
-		if !changed {
-			return ""
-		}
 		text = "not available in this release yet, the value is ignored"
 	case StateOtherCloud:
 		text = "belongs to another cloud and has no effect"
 	case StateNoEffect:
 		text = "has no effect"
 	case StateDeprecated:
-		if !changed {
-			return ""
-		}
 		text = "deprecated"
 	case StateRemoved:
 		text = "no longer exists and has no effect"

@@ -94,10 +94,10 @@ func newFlagSet(table []Flag, d *draft) (*pflag.FlagSet, error) {
 func warnStates(table []Flag, set *pflag.FlagSet, found *findings) {
 	for _, flag := range table {
 		given := set.Lookup(flag.Name)
-		if !given.Changed {
+		if !given.Changed || flag.State.quietAtDefault() && given.Value.String() == given.DefValue {
 			continue
 		}
-		if text := flag.warning(given.Value.String() != given.DefValue); text != "" {
+		if text := flag.warning(); text != "" {
 			found.warn(flag.Name, text)
 		}
 	}
@@ -124,6 +124,9 @@ func usageError(err error, table []Flag) *UsageError {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		message = unknownFlag(unknown, table)
 	}
+	if bad, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		message = fmt.Sprintf("%q is not a flag, want --name=value", bad.GetSpecifiedFlag())
+	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		message = fmt.Sprintf("--%s: its value is missing, want %s", missing.GetFlag().Name, typeOf(missing.GetFlag().Name, table).wants())
 	}
@@ -149,12 +152,12 @@ func unknownFlag(unknown *pflag.NotExistError, table []Flag) string {
 	if short := unknown.GetSpecifiedShortnames(); short != "" {
 		name, _, _ := strings.Cut(short, "=")
 		if typeOf(strings.ReplaceAll(name, "_", "-"), table) != TypeUnset {
-			return fmt.Sprintf("unknown short flag in -%s: long names take two dashes, --%s", short, short)
+			return fmt.Sprintf("unknown short flag in %q: long names take two dashes, %q", "-"+short, "--"+short)
 		}
-		return fmt.Sprintf("unknown short flag %q in -%s", unknown.GetSpecifiedName(), short)
+		return fmt.Sprintf("unknown short flag %q in %q", "-"+unknown.GetSpecifiedName(), "-"+short)
 	}
 	name := unknown.GetSpecifiedName()
-	message := fmt.Sprintf("unknown flag --%s", name)
+	message := fmt.Sprintf("unknown flag %q", "--"+name)
 	if near := nearest(strings.ReplaceAll(name, "_", "-"), table); near != "" {
 		message += fmt.Sprintf("; did you mean --%s?", near)
 	}

@@ -130,7 +130,7 @@ func checkSchedulers(p Pods, found *findings) {
 	}
 	for _, name := range p.BypassedSchedulers {
 		if !slices.Contains(p.AllowedSchedulers, name) {
-			found.refuse("bypassed-scheduler-names", name, "only names that --allowed-scheduler-names holds too: "+strings.Join(p.AllowedSchedulers, ","))
+			found.refuse("bypassed-scheduler-names", name, fmt.Sprintf("only names that --allowed-scheduler-names holds too: %q", p.AllowedSchedulers))
 		}
 	}
 }
