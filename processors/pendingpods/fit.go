@@ -1,0 +1,126 @@
+package pendingpods
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/processors/equivalence"
+	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/podfacts"
+)
+
+// dropFitting places the pods that fit on a node that exists or is on its way, the most important first. They stay placed.
+func dropFitting(ctx context.Context, in In, b batch) (batch, error) {
+	s := search{in: in, batch: &b, hints: map[string]string{}, placeless: map[equivalence.Shape]bool{}}
+	byPriority := slices.Clone(b.pods)
+	slices.SortStableFunc(byPriority, func(p, q *corev1.Pod) int { return cmp.Compare(podfacts.Priority(q), podfacts.Priority(p)) })
+	for len(byPriority) > 0 {
+		n := 1
+		for n < len(byPriority) && podfacts.Priority(byPriority[n]) == podfacts.Priority(byPriority[0]) {
+			n++
+		}
+		if err := s.class(ctx, byPriority[:n]); err != nil {
+			return b, err
+		}
+		byPriority = byPriority[n:]
+	}
+	var left []*corev1.Pod
+	for _, pod := range b.pods {
+		if _, settled := b.settled[podfacts.Key(pod)]; !settled {
+			left = append(left, pod)
+		}
+	}
+	b.pods = left
+	b.hints = Hints{now: s.hints, before: in.Hints.now}
+	return b, nil
+}
+
+// search is one pass over the pods. Its pointer dies with it.
+type search struct {
+	in        In
+	batch     *batch
+	hints     map[string]string
+	last      int // index of the node that was found last
+	shapes    equivalence.Index
+	placeless map[equivalence.Shape]bool
+}
+
+// class looks for room for the pods of one priority: first where they fitted before, then anywhere.
+func (s *search) class(ctx context.Context, pods []*corev1.Pod) error {
+	var rest []*corev1.Pod
+	for _, pod := range pods {
+		placed, err := s.hinted(ctx, pod)
+		switch {
+		case err != nil:
+			return err
+		case !placed:
+			rest = append(rest, pod)
+		}
+	}
+	for _, pod := range rest {
+		if err := s.anywhere(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hinted tries the node on which the pod fitted before. A node being drained is not tried: its room goes.
+func (s *search) hinted(ctx context.Context, pod *corev1.Pod) (placed bool, err error) {
+	name, ok := s.in.Hints.node(pod)
+	if !ok || s.batch.draining[name] || s.spent() {
+		return false, ctx.Err()
+	}
+	if _, ok := s.in.Snapshot.Node(name); !ok {
+		return false, nil
+	}
+	rejection, err := s.in.Scheduler.Place(ctx, s.in.Snapshot, pod, name)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil || rejection != nil: // an error will show again in the wider search
+		return false, nil
+	}
+	s.fits(pod, name)
+	return true, nil
+}
+
+func (s *search) anywhere(ctx context.Context, pod *corev1.Pod) error {
+	if s.spent() {
+		s.batch.unreached++
+		s.batch.settle(pod, report.PodLeftAlone, report.NotReached{Limit: "--pending-pods-batching-timeout"})
+		return nil
+	}
+	shape, shared := s.shapes.Shape(pod)
+	if shared && s.placeless[shape] {
+		return nil
+	}
+	found, _, err := s.in.Scheduler.PlaceAnywhere(ctx, s.in.Snapshot, pod, simulator.Search{
+		StartAfter: s.last, Accept: func(node *corev1.Node) bool { return !s.batch.draining[node.Name] },
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		s.batch.errs = append(s.batch.errs, fmt.Errorf("looking for room for pod %s: %w", ref(pod), err))
+		s.batch.settle(pod, report.PodLeftAlone, report.UnexpectedError{Error: err.Error()})
+	case found.Node != "":
+		s.last = found.Index
+		s.fits(pod, found.Node)
+	case shared:
+		s.placeless[shape] = true
+	}
+	return nil
+}
+
+func (s *search) spent() bool { return s.in.Budget != nil && s.in.Budget.Spent() }
+
+func (s *search) fits(pod *corev1.Pod, node string) {
+	s.hints[podfacts.Key(pod)] = node
+	s.batch.settle(pod, report.PodFits, report.Upcoming{Node: node, Group: s.batch.placeholders[node]})
+}

@@ -1,0 +1,103 @@
+package pendingpods
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator/podfacts"
+)
+
+// ScaleUpDelayAnnotation on a pod lengthens --new-pod-scale-up-delay for it: a Go duration.
+const ScaleUpDelayAnnotation = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
+
+// cleanUpTPU takes requests away that exist only while a pod runs.
+func cleanUpTPU(_ context.Context, _ In, b batch) (batch, error) {
+	cleaned := make([]*corev1.Pod, 0, len(b.pods))
+	for _, pod := range b.pods {
+		cleaned = append(cleaned, podfacts.WithoutTPURequests(pod))
+	}
+	b.pods = cleaned
+	return b, nil
+}
+
+func dropExpendable(_ context.Context, in In, b batch) (batch, error) {
+	return b.keep(func(pod *corev1.Pod) report.Reason {
+		if !podfacts.IsExpendable(pod, in.Options.ExpendablePriorityCutoff) {
+			return nil
+		}
+		return report.Expendable{Priority: podfacts.Priority(pod), Cutoff: int32(in.Options.ExpendablePriorityCutoff)}
+	}), nil
+}
+
+// addDrained adds copies of the pods that have to leave nodes being drained. The originals stay where they are.
+func addDrained(_ context.Context, in In, b batch) (batch, error) {
+	b.draining = map[string]bool{}
+	for _, deletion := range in.Deletions {
+		if !deletion.Drain {
+			continue
+		}
+		b.draining[deletion.Node] = true
+		for _, pod := range in.Snapshot.Pods(deletion.Node) {
+			if pod.DeletionTimestamp != nil || podfacts.IsStatic(pod) || podfacts.IsMirror(pod) || podfacts.IsDaemonSet(pod) {
+				continue
+			}
+			if pod.Spec.NodeName == "" { // the scheduler holds room there for a pod that waits; it is not there
+				continue
+			}
+			moved := *pod
+			moved.Spec.NodeName = ""
+			b.pods = append(b.pods, &moved)
+			b.waited = append(b.waited, &moved)
+		}
+	}
+	return b, nil
+}
+
+func dropDaemonSetPods(_ context.Context, _ In, b batch) (batch, error) {
+	return b.keep(func(pod *corev1.Pod) report.Reason {
+		if !podfacts.IsDaemonSet(pod) {
+			return nil
+		}
+		return report.DaemonSetPod{}
+	}), nil
+}
+
+// holdPurchase lets a pod wait for the node that was bought for it.
+func holdPurchase(_ context.Context, in In, b batch) (batch, error) {
+	return b.keep(func(pod *corev1.Pod) report.Reason {
+		bought, ok := in.Purchases[pod.UID]
+		if !ok || (!bought.Until.IsZero() && !in.At.Before(bought.Until)) {
+			return nil
+		}
+		return bought
+	}), nil
+}
+
+// dropYoung drops pods that are not older than the delay, so that short-lived peaks buy nothing.
+func dropYoung(_ context.Context, in In, b batch) (batch, error) {
+	newborn := 0
+	b = b.keep(func(pod *corev1.Pod) report.Reason {
+		age, needed := in.At.Sub(pod.CreationTimestamp.Time), delay(pod, in.Options.NewPodScaleUpDelay)
+		if age > needed {
+			return nil
+		}
+		if age <= 0 {
+			newborn++
+		}
+		return report.TooYoung{Age: age, Needed: needed}
+	})
+	b.newborn = newborn
+	return b, nil
+}
+
+// delay is what the pod asks for, but never less than the flag says. A malformed wish counts as none.
+func delay(pod *corev1.Pod, flag time.Duration) time.Duration {
+	wish, err := time.ParseDuration(pod.Annotations[ScaleUpDelayAnnotation])
+	if err != nil {
+		return flag
+	}
+	return max(wish, flag)
+}
