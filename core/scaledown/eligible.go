@@ -1,0 +1,213 @@
+package scaledown
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator/drain"
+	"example.com/cluster-autoscaler/simulator/gpu"
+	"example.com/cluster-autoscaler/simulator/readiness"
+	"example.com/cluster-autoscaler/simulator/taints"
+	"example.com/cluster-autoscaler/simulator/utilization"
+)
+
+// recentTaint is for how long a deletion taint that no removal in progress stands behind keeps a node (scale-down 1.5 c).
+const recentTaint = 5 * time.Minute
+
+// candidates sorts out the nodes that are not looked at, notes which may take pods in, and orders the others: nodes without pods to move
+// first, then those that were unneeded before, then by name (scale-down 1.1 to 1.4).
+func (u *update) candidates() []*corev1.Node {
+	unknown := map[string]error{}
+	for _, node := range u.in.Seen.Unknown {
+		unknown[node.Node] = node.Err
+	}
+	var nodes []*corev1.Node
+	for _, node := range u.in.Seen.Nodes {
+		if why := u.outside(node); why != nil {
+			u.keep(node, why)
+			continue
+		}
+		u.destinations[node.Name] = true
+		if why := u.overlooked(node, unknown[node.Name]); why != nil {
+			u.keep(node, why)
+			continue
+		}
+		nodes = append(nodes, node)
+	}
+	classes := make(map[string]int, len(nodes))
+	for _, node := range nodes {
+		classes[node.Name] = u.emptiness(node)
+	}
+	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int {
+		if d := classes[a.Name] - classes[b.Name]; d != 0 {
+			return d
+		}
+		return u.rank(a) - u.rank(b)
+	})
+	return nodes
+}
+
+// outside says why the node takes no part in the simulation, neither as a candidate nor as a place for pods; nil: it does.
+func (u *update) outside(node *corev1.Node) report.Reason {
+	if deletion, going := u.deleting[node.Name]; going {
+		return report.DeletionInProgress{Since: deletion.Since}
+	}
+	if u.in.Seen.Gone[node.Name] {
+		return report.UnexpectedError{Error: "its machine does not exist any more"}
+	}
+	if g := u.groups[node.Name]; g != nil && slices.Contains(g.state.NotStarted, node.Name) {
+		if _, there := u.in.Snapshot.Node(node.Name); !there {
+			return report.NotReached{Limit: "it is still starting"}
+		}
+	}
+	return nil
+}
+
+// overlooked says why the node is no candidate although it may take pods in; nil: it is one.
+func (u *update) overlooked(node *corev1.Node, unknown error) report.Reason {
+	if unknown != nil {
+		return report.UnexpectedError{Error: "its node group cannot be told: " + unknown.Error()}
+	}
+	id, member := u.in.Seen.Members[node.Name]
+	g := u.groups[node.Name]
+	switch {
+	case !member:
+		return report.NotAutoscaled{}
+	case g == nil:
+		return report.UnexpectedError{Error: "its node group " + string(id) + " could not be described"}
+	case g.size <= g.Min:
+		return report.AtMinSizeBefore{Target: g.size, Min: g.Min}
+	}
+	if rest := u.localCoolDown(g); rest != nil {
+		return *rest
+	}
+	return nil
+}
+
+// emptiness is 0 for a node without pods to move, 1 if it still waits for pods to end, 2 for all others.
+func (u *update) emptiness(node *corev1.Node) int {
+	if _, there := u.in.Snapshot.Node(node.Name); !there {
+		return 2
+	}
+	found := drain.Evaluate(u.in.Snapshot.Pods(node.Name), drain.Context{At: u.now, Options: DrainRules(u.options.ScaleDown)})
+	switch {
+	case found.Blocking != nil || len(found.Move) > 0:
+		return 2
+	case len(found.OnCompletion) > 0:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func (u *update) rank(node *corev1.Node) int {
+	if _, was := u.unneeded[node.Name]; was {
+		return 0
+	}
+	return 1
+}
+
+// eligible says how used the node is and whether its removal is worth simulating; why is nil if it is (scale-down 1.5).
+func (u *update) eligible(node *corev1.Node) (used utilization.Utilization, why report.Reason) {
+	if _, there := u.in.Snapshot.Node(node.Name); !there {
+		return used, report.UnexpectedError{Error: "it is not in the snapshot"}
+	}
+	if entry, resting := u.recheck[node.Name]; resting {
+		return used, report.RecentlyUnremovable{First: entry.first, Until: entry.until}
+	}
+	if taint, tainted := taints.Find(node, taints.ToBeDeleted); tainted {
+		if since, err := taints.Time(taint); err == nil && u.now.Sub(since) < recentTaint {
+			return used, report.CurrentlyBeingDeleted{Since: since}
+		}
+	}
+	if node.Annotations[DisabledAnnotation] == "true" {
+		return used, report.ScaleDownDisabledAnnotation{}
+	}
+	options := u.groups[node.Name].Options
+	accelerator, hasGPU := gpu.ResourceOf(node, u.in.Seen.GPULabel)
+	threshold := options.ScaleDownUtilizationThreshold
+	if hasGPU {
+		threshold = options.ScaleDownGPUUtilizationThreshold
+	}
+	used, err := utilization.Of(node, u.in.Snapshot.Pods(node.Name), utilization.Options{
+		At: u.now, SkipDaemonSets: options.IgnoreDaemonSetsUtilization, SkipMirrorPods: u.options.ScaleDown.IgnoreMirrorPods, Accelerator: accelerator,
+	})
+	switch {
+	case err != nil:
+		return used, report.UnexpectedError{Error: err.Error()}
+	case !u.options.ScaleDown.UnreadyEnabled && !readiness.Of(node).Ready:
+		return used, report.ScaleDownUnreadyDisabled{}
+	case used.Value > threshold: // false for NaN, by which a node filled by ignored pods is eligible
+		return used, report.NotUnderutilized{Resource: used.Resource, Got: used.Value, Threshold: threshold}
+	}
+	return used, nil
+}
+
+// coolDown says why nothing may be removed now; nil: it may (scale-down 4.1). Where several pauses hold, the longest is told.
+func (u *update) coolDown() *report.CoolDown {
+	if u.in.YoungPods {
+		return &report.CoolDown{StartedBy: "young pods", Until: u.now}
+	}
+	if u.options.ScaleDown.DelayTypeLocal {
+		return nil
+	}
+	state, delays := u.in.State, u.options.ScaleDown
+	return u.longest(
+		report.CoolDown{StartedBy: u.growth(), Until: state.LastScaleUp.Add(delays.DelayAfterAdd)},
+		report.CoolDown{StartedBy: "failure", Until: state.LastFailure.Add(delays.DelayAfterFailure)},
+		report.CoolDown{StartedBy: "deletion", Until: state.LastDeletion.Add(delays.DelayAfterDelete)},
+	)
+}
+
+func (u *update) longest(pauses ...report.CoolDown) *report.CoolDown {
+	var longest *report.CoolDown
+	for _, pause := range pauses {
+		if pause.Until.After(u.now) && (longest == nil || pause.Until.After(longest.Until)) {
+			longest = &pause
+		}
+	}
+	return longest
+}
+
+// growth names the group that grew last.
+func (u *update) growth() string {
+	var (
+		last time.Time
+		name cloudprovider.GroupID
+	)
+	for _, state := range u.in.State.Groups {
+		if state.LastScaleUp.After(last) {
+			last, name = state.LastScaleUp, state.Group
+		}
+	}
+	if name == "" {
+		return "scale-up"
+	}
+	return "scale-up of " + string(name)
+}
+
+// localCoolDown is the pause of one group, where pauses hold per group (scale-down 4.2); nil: there is none.
+func (u *update) localCoolDown(g *group) *report.CoolDown {
+	if !u.options.ScaleDown.DelayTypeLocal {
+		return nil
+	}
+	delays, name := u.options.ScaleDown, string(g.ID)
+	for _, pause := range []struct {
+		what  string
+		stamp time.Time
+		delay time.Duration
+	}{
+		{"scale-up of ", g.state.LastScaleUp, delays.DelayAfterAdd},
+		{"deletion in ", g.state.LastDeletion, delays.DelayAfterDelete},
+		{"failure of ", g.state.LastFailure, delays.DelayAfterFailure},
+	} {
+		if until := pause.stamp.Add(pause.delay); !pause.stamp.IsZero() && until.After(u.now) {
+			return &report.CoolDown{StartedBy: pause.what + name, Until: until}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package scaledown
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator/podfacts"
+	"example.com/cluster-autoscaler/simulator/taints"
+)
+
+// remember replaces the timers by those of the nodes found removable and of those whose turn did not come, and ages the hints.
+func (u *update) remember() {
+	unneeded, resting := map[string]timer{}, map[string]timer{}
+	for _, r := range u.found {
+		t, was := u.timerOf(r.node)
+		if !was {
+			t = timer{since: u.now}
+		}
+		t.uid = r.node.UID
+		unneeded[r.node.Name], r.since = t, t.since
+	}
+	for _, node := range u.in.Seen.Nodes {
+		if t, was := u.timerOf(node); was && u.notReached[node.Name] {
+			resting[node.Name] = t
+		}
+	}
+	u.unneeded, u.resting = unneeded, resting
+	u.hints.age()
+}
+
+// timerOf is the node's timer; ok is false if it has none, or if that was of another node of the same name.
+func (p *Planner) timerOf(node *corev1.Node) (t timer, ok bool) {
+	if t, ok = p.unneeded[node.Name]; !ok {
+		t, ok = p.resting[node.Name]
+	}
+	return t, ok && (t.uid == "" || t.uid == node.UID)
+}
+
+// refreshRecheck drops the entries that are over or whose node is gone.
+func (u *update) refreshRecheck() {
+	maps.DeleteFunc(u.recheck, func(name string, entry recheckEntry) bool {
+		_, there := u.in.Snapshot.Node(name)
+		return !there || !entry.until.After(u.now)
+	})
+}
+
+// limit is how many nodes, of groups that need not go as a whole, are found unneeded at most (scale-down 3.4).
+func (u *update) limit() int {
+	n, interval := u.options.ScaleDown.MaxParallelism, u.rhythm.shortest(u.options.UnneededTime)
+	longest := max(u.options.UnneededTime, interval)
+	return min(len(u.unneeded)+2*n, n*int(longest/interval)+n)
+}
+
+// rhythmLength is how many of the latest intervals between plans count.
+const rhythmLength = 10
+
+// rhythm knows the intervals between the latest plans.
+type rhythm struct {
+	last      time.Time
+	intervals []time.Duration
+}
+
+func (r *rhythm) note(now time.Time) {
+	if !r.last.IsZero() {
+		r.intervals = append(r.intervals, now.Sub(r.last))
+		r.intervals = r.intervals[max(0, len(r.intervals)-rhythmLength):]
+	}
+	r.last = now
+}
+
+// shortest is the shortest of the latest intervals, but no longer than the default, and above zero.
+func (r *rhythm) shortest(longest time.Duration) time.Duration {
+	shortest := longest
+	for _, interval := range r.intervals {
+		shortest = min(shortest, interval)
+	}
+	return max(shortest, 1)
+}
+
+// hints remember where pods found a place in earlier simulations, over two generations.
+type hints struct{ current, old map[string]string }
+
+func (h *hints) of(pod *corev1.Pod) (node string, ok bool) {
+	key := podfacts.Key(pod)
+	if node, ok = h.current[key]; ok {
+		return node, true
+	}
+	node, ok = h.old[key]
+	return node, ok
+}
+
+func (h *hints) note(pod *corev1.Pod, node string) {
+	if h.current == nil {
+		h.current = map[string]string{}
+	}
+	h.current[podfacts.Key(pod)] = node
+}
+
+func (h *hints) age() { h.old, h.current = h.current, nil }
+
+// Timer is since when a node is unneeded, in a form that can be stored.
+type Timer struct {
+	Node string
+	// UID tells the node from another one of the same name; empty: unknown.
+	UID   types.UID
+	Since time.Time
+}
+
+// Timers are the unneeded timers in force, by ascending name of the node.
+func (p *Planner) Timers() []Timer {
+	all := maps.Clone(p.resting)
+	maps.Copy(all, p.unneeded)
+	timers := make([]Timer, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		timers = append(timers, Timer{Node: name, UID: all[name].uid, Since: all[name].since})
+	}
+	return timers
+}
+
+// Restore takes over the timers of an earlier process, before the first plan; a timer that is known already stays. The caller knows how old they may
+// be. A node must still be found removable by the first plan, else its timer is lost.
+func (p *Planner) Restore(timers []Timer) {
+	for _, t := range timers {
+		if _, known := p.unneeded[t.Node]; !known {
+			p.unneeded[t.Node] = timer{uid: t.UID, since: t.Since}
+		}
+	}
+}
+
+// RestoreFrom takes over the times that the soft taints on the nodes tell, as Restore does, where they are no older than ttl;
+// 0 takes none over.
+func (p *Planner) RestoreFrom(nodes []*corev1.Node, ttl time.Duration, now time.Time) {
+	var timers []Timer
+	for _, node := range nodes {
+		taint, has := taints.Find(node, taints.DeletionCandidate)
+		if !has {
+			continue
+		}
+		if since, err := taints.Time(taint); err == nil && ttl > 0 && now.Sub(since) <= ttl {
+			timers = append(timers, Timer{Node: node.Name, UID: node.UID, Since: since})
+		}
+	}
+	p.Restore(timers)
+}
+
+// softTaint compares the marks that nodes carry with what was found. Nodes that are being removed, or are about to be, are left alone, and
+// so are those whose turn did not come (scale-down 5.4).
+func (u *update) softTaint(empty, drained []*removable) SoftTaint {
+	var out SoftTaint
+	if u.options.SoftTaints.MaxBulkCount <= 0 {
+		return out
+	}
+	going := map[string]bool{}
+	for _, r := range slices.Concat(empty, drained) {
+		going[r.node.Name] = true
+	}
+	for _, node := range u.in.Seen.Nodes {
+		_, hard := taints.Find(node, taints.ToBeDeleted)
+		_, resting := u.resting[node.Name]
+		if u.groups[node.Name] == nil || hard || going[node.Name] || resting {
+			continue
+		}
+		_, marked := taints.Find(node, taints.DeletionCandidate)
+		_, unneeded := u.unneeded[node.Name]
+		switch {
+		case marked && !unneeded:
+			out.Remove = append(out.Remove, node.Name)
+		case !marked && unneeded:
+			out.Add = append(out.Add, node.Name)
+		}
+	}
+	return out
+}
+
+// tooEarly says that the node has not been unneeded for long enough; nil: it has.
+func (r *removable) tooEarly(now time.Time) report.Reason {
+	options := r.group.Options
+	needed := options.ScaleDownUnneededTime
+	if !r.ready {
+		needed = options.ScaleDownUnreadyTime
+	}
+	switch {
+	case needed <= 0 || r.since.Add(needed).Before(now):
+		return nil
+	case r.ready:
+		return report.NotUnneededLongEnough{Since: r.since, Needed: needed}
+	default:
+		return report.NotUnreadyLongEnough{Since: r.since, Needed: needed}
+	}
+}

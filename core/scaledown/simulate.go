@@ -1,0 +1,294 @@
+package scaledown
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/drain"
+	"example.com/cluster-autoscaler/simulator/podfacts"
+	"example.com/cluster-autoscaler/simulator/readiness"
+	"example.com/cluster-autoscaler/simulator/taints"
+	"example.com/cluster-autoscaler/simulator/utilization"
+)
+
+// budgetsFeature names the source without which it is unknown which pods may be moved.
+const budgetsFeature = "poddisruptionbudgets.policy"
+
+// removable is a node whose removal succeeded in the simulation.
+type removable struct {
+	node  *corev1.Node
+	group *group
+	used  utilization.Utilization
+	since time.Time
+	ready bool
+	// move are the pods that need another place, guests of this simulation included; onCompletion have to end first.
+	move, onCompletion []*corev1.Pod
+	// risky: the budgets do not allow to move all its pods at once.
+	risky bool
+}
+
+// removal is the node as the report tells of it. Pods that lie on the node only because this simulation put them there are not
+// told of.
+func (r *removable) removal() report.Removal {
+	out := report.Removal{
+		Node: r.node.Name, ProviderID: r.node.Spec.ProviderID, Group: r.group.ID, Drain: len(r.move) > 0, Reason: report.Empty,
+		Utilization: report.Utilization{
+			CPU: r.used.CPU, Memory: r.used.Memory, GPU: r.used.Accelerator, Resource: string(r.used.Resource), Highest: r.used.Value,
+		},
+	}
+	switch {
+	case !r.ready:
+		out.Reason = report.Unready
+	case out.Drain:
+		out.Reason = report.Underutilized
+	}
+	for _, pod := range r.move {
+		if pod.Spec.NodeName == r.node.Name {
+			out.Pods = append(out.Pods, nameOf(pod))
+		}
+	}
+	return out
+}
+
+func nameOf(pod *corev1.Pod) report.PodRef {
+	return report.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
+// simulate removes one candidate after the other, in order, as long as it is allowed to go on. What one removal placed stays for the
+// next one, so that no two count on the same room. The snapshot is as before afterwards.
+func (u *update) simulate(ctx context.Context, candidates []*corev1.Node) (err error) {
+	u.refreshRecheck()
+	used := make(map[string]utilization.Utilization, len(candidates))
+	var eligible []*corev1.Node
+	for _, node := range candidates {
+		utilized, why := u.eligible(node)
+		if why != nil {
+			u.keep(node, why)
+			continue
+		}
+		used[node.Name] = utilized
+		eligible = append(eligible, node)
+	}
+	limit, counted := u.limit(), 0
+	u.in.Snapshot.Fork()
+	defer func() {
+		if revertErr := u.in.Snapshot.Revert(); err == nil {
+			err = revertErr
+		}
+	}()
+	for i, node := range eligible {
+		stop := ""
+		switch {
+		case u.in.Budget.Spent():
+			stop = "the time for the search was used up"
+		case counted >= limit:
+			stop = fmt.Sprintf("no more than %d nodes are found unneeded at once", limit)
+		}
+		if stop != "" {
+			u.leaveOut(eligible[i:], stop)
+			return nil
+		}
+		found, why, err := u.remove(ctx, node)
+		if err != nil {
+			return err
+		}
+		if why != nil {
+			u.keep(node, why)
+			u.recheck[node.Name] = recheckEntry{first: why, until: u.now.Add(u.options.ScaleDown.UnremovableRecheckTimeout)}
+			continue
+		}
+		found.used = used[node.Name]
+		u.found = append(u.found, found)
+		if !found.group.Options.ZeroOrMaxNodeScaling {
+			counted++
+		}
+	}
+	return nil
+}
+
+func (u *update) leaveOut(nodes []*corev1.Node, why string) {
+	for _, node := range nodes {
+		u.keep(node, report.NotReached{Limit: why})
+		u.notReached[node.Name] = true
+	}
+}
+
+// remove simulates the removal of one node (scale-down 3.5). why says what speaks against it; nil: nothing, and what was placed stays. err
+// is set only if the snapshot is broken.
+func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removable, why report.Reason, err error) {
+	snapshot := u.in.Snapshot
+	if _, there := snapshot.Node(node.Name); !there {
+		return nil, report.NoNodeInfo{}, nil
+	}
+	pods := drain.Evaluate(snapshot.Pods(node.Name), drain.Context{
+		At: u.now, Workloads: u.in.Seen.Workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown),
+	})
+	if pods.Blocking != nil {
+		return nil, u.blocked(pods.Blocking), nil
+	}
+	if len(pods.Move) > 0 {
+		if off := u.budgetsOff(); off != nil {
+			return nil, report.UnexpectedError{Error: "PodDisruptionBudgets cannot be read: " + off.Error()}, nil
+		}
+	}
+	snapshot.Fork()
+	why, err = u.moveAll(ctx, node, pods.Move)
+	if err == nil && why == nil {
+		err = snapshot.RemoveNode(node.Name)
+	}
+	if err != nil || why != nil {
+		if revertErr := snapshot.Revert(); err == nil {
+			err = revertErr
+		}
+		return nil, why, err
+	}
+	if err := snapshot.Commit(); err != nil {
+		return nil, nil, err
+	}
+	delete(u.destinations, node.Name)
+	verdict := u.budgets.CanRemove(pods.Move)
+	u.budgets.Lower(pods.Move)
+	return &removable{
+		node: node, group: u.groups[node.Name], ready: readiness.Of(node).Ready,
+		move: pods.Move, onCompletion: pods.OnCompletion, risky: !verdict.Parallel,
+	}, nil, nil
+}
+
+func (u *update) blocked(by *drain.Blocking) report.Reason {
+	if by.Reason == drain.ResourceClaimsNotSimulated {
+		return report.ResourceClaimsNotSimulated{Pod: nameOf(by.Pod)}
+	}
+	why := report.BlockedByPod{Pod: nameOf(by.Pod), Why: string(by.Reason)}
+	if by.Reason == drain.NotEnoughPdb {
+		if pdb := u.budgets.Exhausted(by.Pod); pdb != nil {
+			why.PDB = pdb.Namespace + "/" + pdb.Name
+		}
+	}
+	return why
+}
+
+// budgetsOff says why PodDisruptionBudgets are unknown; nil: they are known.
+func (u *update) budgetsOff() error {
+	for _, feature := range u.in.Seen.Features {
+		if feature.Name == budgetsFeature {
+			return feature.Err
+		}
+	}
+	return nil
+}
+
+// moveAll puts a ghost in the place of the node and finds another place for each of the pods. The ghost, an empty node with the
+// deletion taint, keeps the node's topology domains alive, as the real one would while it is drained.
+func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+	ghost := *node
+	ghost.Spec.Taints = append(slices.Clone(node.Spec.Taints), taints.NewToBeDeleted(u.now))
+	if err := u.in.Snapshot.ReplaceNode(&ghost); err != nil {
+		return nil, err
+	}
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+		return compare(podfacts.Priority(b), podfacts.Priority(a))
+	})
+	for len(pods) > 0 {
+		equal := 1
+		for equal < len(pods) && podfacts.Priority(pods[equal]) == podfacts.Priority(pods[0]) {
+			equal++
+		}
+		if why, err := u.moveGroup(ctx, node, pods[:equal]); err != nil || why != nil {
+			return why, err
+		}
+		pods = pods[equal:]
+	}
+	return nil, nil
+}
+
+func compare(a, b int32) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// moveGroup places pods of one priority: first those that fit where they fitted before, then the others in order.
+func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+	accept := func(to *corev1.Node) bool { return u.destinations[to.Name] && to.Name != node.Name }
+	var rest []*corev1.Pod
+	for _, pod := range pods {
+		moved := guest(pod)
+		to, hinted := u.hints.of(pod)
+		if there, known := u.in.Snapshot.Node(to); hinted && known && accept(there) {
+			rejection, err := u.scheduler.Place(ctx, u.in.Snapshot, moved, to)
+			if err != nil {
+				return report.UnexpectedError{Error: err.Error()}, nil //nolint:nilerr // one pod's trouble keeps one node
+			}
+			if rejection == nil {
+				u.hints.note(pod, to)
+				continue
+			}
+		}
+		rest = append(rest, pod)
+	}
+	for _, pod := range rest {
+		placement, rejections, err := u.scheduler.PlaceAnywhere(ctx, u.in.Snapshot, guest(pod), simulator.Search{StartAfter: u.lastMatch, Accept: accept})
+		switch {
+		case err != nil:
+			return report.UnexpectedError{Error: err.Error()}, nil //nolint:nilerr // one pod's trouble keeps one node
+		case placement.Node == "":
+			return noPlace(pod, rejections), nil
+		}
+		u.lastMatch = placement.Index
+		u.hints.note(pod, placement.Node)
+	}
+	return nil, nil
+}
+
+// guest is the pod as it comes to another node.
+func guest(pod *corev1.Pod) *corev1.Pod {
+	moved := *podfacts.WithoutTPURequests(pod)
+	moved.Spec.NodeName = ""
+	return &moved
+}
+
+// noPlace names the node that lacks least.
+func noPlace(pod *corev1.Pod, rejections []simulator.NodeRejection) report.NoPlaceToMovePods {
+	why := report.NoPlaceToMovePods{Pod: nameOf(pod)}
+	best := 0.0
+	for _, rejection := range rejections {
+		if rejection.Node == "" {
+			continue
+		}
+		if lack := lacking(rejection.Rejection); why.Nearest == "" || lack < best {
+			best, why.Nearest = lack, rejection.Node
+			lacks := rejection.Rejection
+			why.Lacks = &lacks
+		}
+	}
+	return why
+}
+
+// lacking weighs what a node lacks: the share of the request that is missing, or more where resources are not the matter.
+func lacking(rejection simulator.Rejection) float64 {
+	if rejection.Filter != simulator.InsufficientResource {
+		if rejection.Unresolvable {
+			return 1e6
+		}
+		return 1e3
+	}
+	sum := 0.0
+	for _, short := range rejection.Short {
+		if short.Asked > 0 {
+			sum += float64(short.Asked-short.Offered) / float64(short.Asked)
+		}
+	}
+	return sum
+}
