@@ -112,14 +112,19 @@ func (c *Cloud) GroupErrors() []cloudprovider.GroupError { return slices.Clone(c
 // GroupOf finds a node by its provider id, without one by its name, and then by GroupAnnotation. Nodes whose machine is gone
 // still belong to their group. The error is always nil.
 func (c *Cloud) GroupOf(node *corev1.Node) (cloudprovider.GroupID, error) {
-	v := c.view.Load()
-	if _, g := c.lookUp(v, node); g != nil {
-		return g.id, nil
-	}
-	if g := v.byID[cloudprovider.GroupID(node.Annotations[GroupAnnotation])]; g != nil {
+	if g := c.groupOf(node); g != nil {
 		return g.id, nil
 	}
 	return "", nil
+}
+
+// groupOf is the group of a node in the view; nil: none.
+func (c *Cloud) groupOf(node *corev1.Node) *groupView {
+	v := c.view.Load()
+	if _, g := c.lookUp(v, node); g != nil {
+		return g
+	}
+	return v.byID[cloudprovider.GroupID(node.Annotations[GroupAnnotation])]
 }
 
 // InstanceExists tells what the view knows; of a machine that was asked for after it, nothing.

@@ -23,14 +23,11 @@ func (t *transaction) delete(refs []cloudprovider.NodeRef) ([]cloudprovider.Dele
 		transaction: t, refs: refs, of: make([]*machine, len(refs)), errs: make([]error, len(refs)), failing: map[*machine]error{},
 	}
 	d.resolve()
-	if _, err := d.lowering(); err != nil {
+	if err := d.refusal(); err != nil {
 		return nil, 0, err
 	}
 	d.strike()
-	lowered, err := d.lowering() // of those that are left, which can only be less
-	if err != nil {
-		return nil, 0, err
-	}
+	lowered := d.lowering()
 	for _, m := range d.victims {
 		t.log.Ended = append(t.log.Ended, m.at(t.now))
 		m.end(t.now, t.pool.spec.DeleteDelay)
@@ -62,29 +59,35 @@ func (d *deletion) resolve() {
 	}
 }
 
-// lowering is by how much ending the victims lowers the target. What the group has beyond its target goes first and lowers
-// nothing. Only ForceDeleteNodes may touch the minimum, and the target stops there: the cloud then replaces the machines.
-func (d *deletion) lowering() (int, error) {
-	units := 0
+// units is how much the victims count.
+func (d *deletion) units() int {
+	sum := 0
 	for _, m := range d.victims {
-		units += m.variant.Weight
+		sum += m.variant.Weight
 	}
-	p := d.pool
-	surplus := max(p.units(d.now)-p.target, 0)
-	lowered := max(units-surplus, 0)
-	room := max(p.target-p.spec.Min, 0)
-	switch {
-	case lowered <= room:
-		return lowered, nil
-	case d.log.Operation == ForceDeleteNodes:
-		return room, nil
-	default:
-		return 0, &cloudprovider.StaleBoundsError{
-			Group: p.spec.ID, Asked: units, Room: room + surplus,
-			Err: fmt.Errorf("the target is %d of at least %d", p.target, p.spec.Min),
-		}
+	return sum
+}
+
+// surplus is what the group has beyond its target. It goes first and lowers nothing.
+func (d *deletion) surplus() int { return max(d.pool.units(d.now)-d.pool.target, 0) }
+
+// room is by how much the target may be lowered.
+func (d *deletion) room() int { return max(d.pool.target-d.pool.spec.Min, 0) }
+
+// refusal is why the minimum forbids to end the victims; nil: it doesn't, or the deletion is forced.
+func (d *deletion) refusal() error {
+	possible := d.room() + d.surplus()
+	if d.log.Operation == ForceDeleteNodes || d.units() <= possible {
+		return nil
+	}
+	return &cloudprovider.StaleBoundsError{
+		Group: d.pool.spec.ID, Asked: d.units(), Room: possible,
+		Err: fmt.Errorf("the target is %d of at least %d", d.pool.target, d.pool.spec.Min),
 	}
 }
+
+// lowering is by how much ending the victims lowers the target. At the minimum it stops, and the cloud replaces the machines.
+func (d *deletion) lowering() int { return min(max(d.units()-d.surplus(), 0), d.room()) }
 
 // strike lets the faults of single nodes take effect: a victim is spared, or ended with its answer lost.
 func (d *deletion) strike() {

@@ -9,16 +9,12 @@ import (
 
 // NodePricePerHour is the price of the node's group in the view.
 func (c *Cloud) NodePricePerHour(node *corev1.Node) (float64, error) {
-	id, err := c.GroupOf(node)
-	if err != nil {
-		return 0, err
-	}
-	g := c.view.Load().byID[id]
+	g := c.groupOf(node)
 	if g == nil {
 		return 0, fmt.Errorf("node %q has no price: it belongs to no node group", node.Name)
 	}
 	if g.price == 0 {
-		return 0, fmt.Errorf("node %q has no price: node group %q has none", node.Name, id)
+		return 0, fmt.Errorf("node %q has no price: node group %q has none", node.Name, g.id)
 	}
 	return g.price, nil
 }

@@ -135,10 +135,12 @@ func (c *Cloud) Terminate(providerID string) error {
 	})
 }
 
-// Break makes a machine that exists show an error from now on. One that has not run will not; a node that registered stays.
+// Break makes a machine show an error from now on. What was to come of it by itself doesn't come: a placeholder stays one, a
+// machine in creation never runs. A node that registered stays.
 func (c *Cloud) Break(providerID string, failure cloudprovider.InstanceError) error {
 	return c.strike("breaking", providerID, func(_ *pool, m *machine, now time.Time) {
 		m.failsAt, m.failure = now, failure
+		m.appearsAt = unlessLater(m.appearsAt, now)
 		m.runsAt, m.registersAt = unlessLater(m.runsAt, now), unlessLater(m.registersAt, now)
 	})
 }
