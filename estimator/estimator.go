@@ -49,7 +49,7 @@ type In struct {
 
 // Result is what an estimate comes to.
 type Result struct {
-	// New are the added nodes that hold pods, in the order in which they were added. Their number is what the group would have to grow by.
+	// New are the added nodes, each with at least one pod, in the order in which they were added. Their number is what the group would have to grow by.
 	New []NewNode
 	// Pods are all pods that found a place, on new nodes or, because of these, on others, in the order in which they were placed.
 	Pods []*corev1.Pod
@@ -97,10 +97,11 @@ func Estimate(ctx context.Context, in In) (result Result, err error) {
 			return Result{}, err
 		}
 	}
+	if err := p.prune(ctx); err != nil {
+		return Result{}, err
+	}
 	for _, n := range p.order {
-		if len(n.Pods) > 0 {
-			p.result.New = append(p.result.New, n.NewNode)
-		}
+		p.result.New = append(p.result.New, n.NewNode)
 	}
 	return p.result, nil
 }

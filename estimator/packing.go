@@ -2,6 +2,7 @@ package estimator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,19 +18,19 @@ const spreadReason = "node(s) didn't match pod topology spread constraints"
 // node is one that this packing has added.
 type node struct {
 	NewNode
-	name     string
-	template *corev1.Node
+	name string
 }
 
 // packing is the state of one estimate.
 type packing struct {
-	in     In
-	added  map[string]*node
-	order  []*node
-	found  int // index of the node that was found last
-	turn   int // how many nodes of In.Shapes were added
-	mayAdd bool
-	result Result
+	in      In
+	added   map[string]*node
+	order   []*node
+	found   int // index of the node that was found last
+	turn    int // how many nodes of In.Shapes were added
+	granted int // how many nodes were permitted
+	mayAdd  bool
+	result  Result
 }
 
 // class places the pods of one class: first on the nodes that others brought in, then on new ones. It returns an error only if
@@ -74,32 +75,28 @@ func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) er
 		shapes, turn = class.Shapes, new(int)
 	}
 	for _, pod := range pods {
-		placed, err := p.onLast(ctx, pod, shapes)
+		placed, err := p.onLast(ctx, pod)
 		if err != nil {
 			return err
 		}
 		if placed {
 			continue
 		}
-		if p.lastIsInVain(shapes) { // another one like it would not help this pod either
-			return nil
-		}
 		if !p.permitted() {
 			p.stop()
 			return nil
 		}
-		shape := shapes[*turn%len(shapes)]
-		*turn++
-		if placed, err = p.add(ctx, pod, shape); err != nil || !placed {
-			return err // the node stays, for smaller pods
+		if placed, err = p.add(ctx, pod, shapes[*turn%len(shapes)]); err != nil || !placed {
+			return err
 		}
+		*turn++
 	}
 	return nil
 }
 
-// onLast tries the node added last. If only the evenness of a spread is in the way, it looks further: a node added since may have
-// made room on the others. Nodes that exist then take pods too, but are not counted as new.
-func (p *packing) onLast(ctx context.Context, pod *corev1.Pod, shapes []simulator.NodeTemplate) (placed bool, err error) {
+// onLast tries the node added last. A pod that has to be spread evenly is tried further: the last node may have made room for it on the others. If
+// evenness over hosts is all that is in the way, these include the nodes that exist, which are not counted as new.
+func (p *packing) onLast(ctx context.Context, pod *corev1.Pod) (placed bool, err error) {
 	if len(p.order) == 0 {
 		return false, nil
 	}
@@ -111,14 +108,12 @@ func (p *packing) onLast(ctx context.Context, pod *corev1.Pod, shapes []simulato
 	case rejection == nil:
 		p.record(pod, last.name)
 		return true, nil
-	case !slices.Contains(rejection.Reasons, spreadReason):
+	case len(pod.Spec.TopologySpreadConstraints) == 0:
 		return false, nil
-	case spreadsOverHosts(pod):
+	case spreadsOverHosts(pod) && slices.Contains(rejection.Reasons, spreadReason):
 		return p.search(ctx, pod, func(n *corev1.Node) bool { return n.Name != last.name })
-	case len(shapes) > 1: // the new nodes may differ in what the pod is spread over
-		return p.search(ctx, pod, func(n *corev1.Node) bool { return n.Name != last.name && p.added[n.Name] != nil })
 	default:
-		return false, nil
+		return p.search(ctx, pod, func(n *corev1.Node) bool { return n.Name != last.name && p.added[n.Name] != nil })
 	}
 }
 
@@ -128,21 +123,19 @@ func spreadsOverHosts(pod *corev1.Pod) bool {
 	})
 }
 
-// lastIsInVain tells that the node added last holds nothing and is one that would be added again.
-func (p *packing) lastIsInVain(shapes []simulator.NodeTemplate) bool {
-	if len(p.order) == 0 {
-		return false
-	}
-	last := p.order[len(p.order)-1]
-	return len(last.Pods) == 0 && slices.ContainsFunc(shapes, func(s simulator.NodeTemplate) bool { return s.Node == last.template })
-}
-
+// permitted asks for one more node. A permission that came to nothing is used for the next one: a node was tried for a big pod in
+// vain, and a smaller one takes it.
 func (p *packing) permitted() bool {
 	limit := p.in.MaxNodes
-	if limit < 0 || (limit > 0 && len(p.order) >= limit) {
+	switch {
+	case p.granted > len(p.order):
+		return true
+	case limit < 0 || (limit > 0 && p.granted >= limit) || (p.in.Budget != nil && p.in.Budget.Spent()):
 		return false
+	default:
+		p.granted++
+		return true
 	}
-	return p.in.Budget == nil || !p.in.Budget.Spent()
 }
 
 // stop ends the adding of nodes. Later classes may still fill those that are there.
@@ -153,36 +146,83 @@ func (p *packing) stop() {
 	}
 }
 
-// add adds a node of the shape and tries the pod on it.
+// add adds a node of the shape if the pod fits on it. An empty one does not stay: it would count as a place that pods have to be spread to.
 func (p *packing) add(ctx context.Context, pod *corev1.Pod, shape simulator.NodeTemplate) (placed bool, err error) {
 	fresh := shape.Copy(fmt.Sprintf("e-%d", len(p.order)))
+	name := fresh.Node.Name
 	if err := p.in.Snapshot.AddNode(fresh); err != nil {
 		return false, fmt.Errorf("adding a new node: %w", err)
 	}
-	n := &node{name: fresh.Node.Name, template: shape.Node, NewNode: NewNode{Shape: shape.Node.Name}}
+	rejection, err := p.in.Scheduler.Place(ctx, p.in.Snapshot, pod, name)
+	if err != nil || rejection != nil {
+		if err != nil {
+			err = fmt.Errorf("placing pod %s/%s on a new node: %w", pod.Namespace, pod.Name, err)
+		}
+		return false, errors.Join(err, p.in.Snapshot.RemoveNode(name))
+	}
+	n := &node{name: name, NewNode: NewNode{Shape: shape.Node.Name}}
 	p.order = append(p.order, n)
-	p.added[n.name] = n
-	rejection, err := p.in.Scheduler.Place(ctx, p.in.Snapshot, pod, n.name)
-	if err != nil {
-		return false, fmt.Errorf("placing pod %s/%s on a new node: %w", pod.Namespace, pod.Name, err)
+	p.added[name] = n
+	p.record(pod, name)
+	return true, nil
+}
+
+// prune gives the last node up as long as all its pods fit on the new nodes before it. Pods of later classes can make that so, by evening out
+// what the earlier ones had to be spread over.
+func (p *packing) prune(ctx context.Context) error {
+	for len(p.order) > 1 {
+		last := p.order[len(p.order)-1]
+		p.in.Snapshot.Fork()
+		moves, err := p.moves(ctx, last)
+		if err != nil || moves == nil {
+			return errors.Join(err, p.in.Snapshot.Revert())
+		}
+		if err := p.in.Snapshot.Commit(); err != nil {
+			return fmt.Errorf("giving up a new node: %w", err)
+		}
+		delete(p.added, last.name)
+		p.order = p.order[:len(p.order)-1]
+		for i, pod := range last.Pods {
+			moves[i].Pods = append(moves[i].Pods, pod)
+		}
 	}
-	if rejection == nil {
-		p.record(pod, n.name)
+	return nil
+}
+
+// moves finds another new node for each pod of the last one; nil if there is not one for all of them.
+func (p *packing) moves(ctx context.Context, last *node) ([]*node, error) {
+	if err := p.in.Snapshot.RemoveNode(last.name); err != nil {
+		return nil, fmt.Errorf("trying to do without a new node: %w", err)
 	}
-	return rejection == nil, nil
+	moves := make([]*node, 0, len(last.Pods))
+	for _, pod := range last.Pods {
+		at, err := p.place(ctx, pod, func(n *corev1.Node) bool { return p.added[n.Name] != nil })
+		if err != nil || at == "" { // when in doubt the node stays
+			return nil, ctx.Err()
+		}
+		moves = append(moves, p.added[at])
+	}
+	return moves, nil
 }
 
 func (p *packing) search(ctx context.Context, pod *corev1.Pod, accept func(*corev1.Node) bool) (placed bool, err error) {
+	at, err := p.place(ctx, pod, accept)
+	if err != nil || at == "" {
+		return false, err
+	}
+	p.record(pod, at)
+	return true, nil
+}
+
+func (p *packing) place(ctx context.Context, pod *corev1.Pod, accept func(*corev1.Node) bool) (node string, err error) {
 	at, _, err := p.in.Scheduler.PlaceAnywhere(ctx, p.in.Snapshot, pod, simulator.Search{StartAfter: p.found, Accept: accept})
 	if err != nil {
-		return false, fmt.Errorf("looking for a place for pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return "", fmt.Errorf("looking for a place for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	if at.Node == "" {
-		return false, nil
+	if at.Node != "" {
+		p.found = at.Index
 	}
-	p.found = at.Index
-	p.record(pod, at.Node)
-	return true, nil
+	return at.Node, nil
 }
 
 func (p *packing) record(pod *corev1.Pod, name string) {
