@@ -22,8 +22,10 @@ type Report struct {
 	ScaleDown ScaleDown
 	// GroupErrors are the groups that could not be described.
 	GroupErrors []cloudprovider.GroupError
-	// Features are the optional sources that are off, by ascending name.
-	Features []FeatureOff
+	// Features are the sources and whether they can be read, by ascending name.
+	Features []Feature
+	// MaxNodesTotal is the limit on nodes of the whole cluster; 0: none.
+	MaxNodesTotal int
 	// Errors are what went wrong in steps after which the iteration went on.
 	Errors []error
 }
@@ -31,8 +33,8 @@ type Report struct {
 // Err joins the errors that the iteration met; nil if there were none.
 func (r Report) Err() error { return errors.Join(r.Errors...) }
 
-// FeatureOff says that an optional source cannot be read, why and since when.
-type FeatureOff struct {
+// Feature is one source of knowledge. Error says why it cannot be read; empty: it can.
+type Feature struct {
 	Name  string
 	Error string
 	Since time.Time
@@ -88,6 +90,16 @@ type GroupStatus struct {
 	Unneeded int
 	// LastProbe is when the group's nodes were last judged; zero: never, for want of any.
 	LastProbe time.Time
+	// Autoprovisioned is true for a group that an autoscaler created.
+	Autoprovisioned bool
+	// GPU describes the accelerators of its nodes; the zero value: none.
+	GPU GPU
+}
+
+// GPU describes accelerators, in the words of metric labels (operator-surface 2.3).
+type GPU struct {
+	// Resource is the name of the extended resource, Name the type or one of the stand-ins.
+	Resource, Name string
 }
 
 // Backoff says until when a group is not grown, and why.
@@ -212,7 +224,7 @@ type ScaleUp struct {
 	Pods []PodVerdict
 	// MaxNodesTotal is set to the limit when it stopped or cut the scale-up; 0: it did not.
 	MaxNodesTotal int
-	// UncountedGPUs are nodes of no group that are labelled as having an accelerator and have none allocatable, ascending; the limits count none for them.
+	// UncountedGPUs are nodes that are labelled as having an accelerator although nobody knows how many, ascending; the limits count none for them.
 	UncountedGPUs []string
 	// Err is what went wrong; nil: nothing, or see Outcomes.
 	Err error
