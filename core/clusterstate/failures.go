@@ -57,6 +57,23 @@ func (r *Registry) setAside(id cloudprovider.GroupID, err error, until time.Time
 	r.change(id, func(gs *GroupState) { gs.SetAside = aside })
 }
 
+// FailureCode is the metric label of an error that counts as a failed scale-up; failed is false for errors that do not, nil among them.
+func FailureCode(err error) (code string, failed bool) {
+	if err == nil || harmless(err) {
+		return "", false
+	}
+	return failureOf(err).code, true
+}
+
+// harmless tells the errors after which a group is not backed off.
+func harmless(err error) bool {
+	_, transient := errors.AsType[*cloudprovider.TransientError](err)
+	_, stale := errors.AsType[*cloudprovider.StaleBoundsError](err)
+	_, gone := errors.AsType[*cloudprovider.GoneError](err)
+	_, configuration := errors.AsType[*cloudprovider.ConfigurationError](err)
+	return transient || stale || gone || configuration
+}
+
 func failureOf(err error) failure {
 	f := failure{class: cloudprovider.ErrorClassOther, code: codeCloudProvider, message: err.Error()}
 	if short, ok := errors.AsType[*cloudprovider.OutOfResourcesError](err); ok {

@@ -32,6 +32,8 @@ type Registry struct {
 
 	lastScaleUp, lastDeletion, lastFailure time.Time
 
+	learnt learnt
+
 	seen  observation.Observation
 	state State
 }

@@ -50,6 +50,8 @@ type Observation struct {
 	Gone map[string]bool
 	// GPULabel is the key that marks nodes with accelerators; empty: the cloud has none.
 	GPULabel string
+	// GPUTypes are the values of that label that the cloud knows, ascending.
+	GPUTypes []string
 	// Limits are the cluster-wide limits in force.
 	Limits cloudprovider.ResourceLimits
 

@@ -29,7 +29,7 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 		return Observation{}, fmt.Errorf("refreshing the cloud provider %s: %w", s.cloud.Name(), err)
 	}
 	if labeler, ok := s.cloud.(cloudprovider.GPULabeler); ok {
-		seen.GPULabel = labeler.GPULabel()
+		seen.GPULabel, seen.GPUTypes = labeler.GPULabel(), labeler.GPUTypes()
 	}
 	if limiter, ok := s.cloud.(cloudprovider.Limiter); ok {
 		seen.Limits = limiter.ResourceLimits(s.options.Limits)
@@ -166,8 +166,8 @@ func (s *Source) Node(name string) (node *corev1.Node, ok bool) {
 	return node, err == nil
 }
 
-// Pods returns the newest pods that are scheduled to the node and not finished, by namespace and name. The objects are shared.
-func (s *Source) Pods(node string) ([]*corev1.Pod, error) {
+// PodsOn returns the newest pods that are scheduled to the node and not finished, by namespace and name. The objects are shared.
+func (s *Source) PodsOn(node string) ([]*corev1.Pod, error) {
 	objects, err := s.factory.Core().V1().Pods().Informer().GetIndexer().ByIndex(podsByNode, node)
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of node %s: %w", node, err)
@@ -180,6 +180,18 @@ func (s *Source) Pods(node string) ([]*corev1.Pod, error) {
 	}
 	slices.SortFunc(out, byName)
 	return out, nil
+}
+
+// PodsMatching returns the newest pods of the namespace that the selector selects and that are not finished, by name. The objects
+// are shared.
+func (s *Source) PodsMatching(namespace string, selector labels.Selector) ([]*corev1.Pod, error) {
+	pods, err := s.factory.Core().V1().Pods().Lister().Pods(namespace).List(selector)
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of namespace %s that match %s: %w", namespace, selector, err)
+	}
+	pods = slices.DeleteFunc(pods, terminal)
+	slices.SortFunc(pods, byName)
+	return pods, nil
 }
 
 // podsByNode is the index of pods by the node they are scheduled to.

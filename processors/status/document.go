@@ -176,6 +176,9 @@ func Render(r report.Report, before Document) Document {
 		})
 	}
 	for _, off := range r.Features {
+		if off.Error == "" {
+			continue
+		}
 		doc.FeaturesOff = append(doc.FeaturesOff, FeatureOff{
 			Name: off.Name, Error: off.Error, Since: metav1.NewTime(off.Since.UTC().Truncate(time.Second)),
 		})

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws"
+	"example.com/cluster-autoscaler/core/config"
+)
+
+// providerBuilder makes one cloud provider from the options.
+type providerBuilder func(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error)
+
+// linkedProviders are the clouds that this binary can drive, by the name that --cloud-provider takes.
+func linkedProviders() map[string]providerBuilder {
+	return map[string]providerBuilder{
+		"aws": newAWS,
+	}
+}
+
+// checkProvider refuses a name that is missing or unknown and lists the known ones.
+func checkProvider(name string, known map[string]providerBuilder) error {
+	if _, ok := known[name]; ok {
+		return nil
+	}
+	return fmt.Errorf("--cloud-provider=%q: want one of: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+}
+
+func newAWS(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
+	return aws.New(ctx, aws.Options{
+		NodeGroups:    options.Cloud.Nodes,
+		AutoDiscovery: options.Cloud.AutoDiscovery,
+		ConfigFile:    options.Cloud.ConfigFile,
+		StaticTypes:   options.Cloud.AWSStaticInstanceList,
+		UserAgent:     "cluster-autoscaler/" + versionText(),
+		Clock:         clock.RealClock{},
+		Observer:      observer,
+	})
+}

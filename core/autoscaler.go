@@ -1,0 +1,292 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/act"
+	"example.com/cluster-autoscaler/core/clusterstate"
+	"example.com/cluster-autoscaler/core/config"
+	"example.com/cluster-autoscaler/core/health"
+	"example.com/cluster-autoscaler/core/observation"
+	"example.com/cluster-autoscaler/core/repair"
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/core/scaledown"
+	"example.com/cluster-autoscaler/expander"
+	"example.com/cluster-autoscaler/metrics"
+	"example.com/cluster-autoscaler/simulator"
+)
+
+// source is where observations come from.
+type source interface {
+	Observe(ctx context.Context, at time.Time, deletions []observation.Deletion) (observation.Observation, error)
+	Woken() <-chan struct{}
+}
+
+// actuator is what carries decisions out.
+type actuator interface {
+	CleanAtStart(ctx context.Context, seen observation.Observation) error
+	Repair(ctx context.Context, actions []report.RepairAction) []report.RepairOutcome
+	Resize(ctx context.Context, resizes []report.Resize) []report.ResizeOutcome
+	Shrink(ctx context.Context, plan scaledown.Plan) act.Shrunk
+	SoftTaints(ctx context.Context, wanted scaledown.SoftTaint) error
+	Deletions() []observation.Deletion
+	Finished() []report.RemovalOutcome
+}
+
+// Collaborators are what an Autoscaler works with; all are required.
+type Collaborators struct {
+	Source    source
+	Cloud     cloudprovider.CloudProvider
+	Scheduler *simulator.Scheduler
+	Expander  *expander.Chain
+	Actuator  actuator
+	Teller    *Teller
+	Health    *health.Check
+	Metrics   *metrics.Metrics
+	Clock     clock.WithTicker
+}
+
+// Autoscaler is the loop. Run and RunOnce are called by one goroutine.
+type Autoscaler struct {
+	source    source
+	cloud     cloudprovider.CloudProvider
+	scheduler *simulator.Scheduler
+	expander  *expander.Chain
+	act       actuator
+	teller    *Teller
+	health    *health.Check
+	metrics   *metrics.Metrics
+	clock     clock.WithTicker
+	options   config.Options
+
+	registry *clusterstate.Registry
+	planner  *scaledown.Planner
+	// started is when the process started to lead, cleaned whether the first iteration has tidied up after the process before.
+	started time.Time
+	cleaned bool
+	// lastProgress is the time of the last iteration that began work.
+	lastProgress time.Time
+}
+
+// New returns an Autoscaler whose memory is empty. It starts nothing.
+func New(with Collaborators, options config.Options) *Autoscaler {
+	now := with.Clock.Now()
+	return &Autoscaler{
+		source: with.Source, cloud: with.Cloud, scheduler: with.Scheduler, expander: with.Expander, act: with.Actuator,
+		teller: with.Teller, health: with.Health, metrics: with.Metrics, clock: with.Clock, options: options,
+		registry: clusterstate.NewRegistry(options.ClusterState, now),
+		planner:  scaledown.NewPlanner(with.Scheduler, scaledown.NewOptions(options)),
+		started:  now,
+		// An hour ago nothing was begun, so that the pause after the first iteration is not cut short.
+		lastProgress: now.Add(-time.Hour),
+	}
+}
+
+// refreshError is an error of the cloud that leaves an iteration with nothing to decide on.
+type refreshError struct{ err error }
+
+// Error is that of the cause.
+func (e *refreshError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *refreshError) Unwrap() error { return e.err }
+
+// RunOnce makes one iteration: it observes, repairs, grows and shrinks, and tells the world. It blocks for as long as the calls to the cloud
+// and to the API server take. The error says that there was nothing to decide on, or what went wrong in a step after which the iteration
+// went on; a refused scale-up is no error.
+func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
+	seen, err := a.observe(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	told := report.Report{At: seen.At, GroupErrors: seen.GroupErrors, Features: features(seen), MaxNodesTotal: a.options.Limits.MaxNodes}
+	if why := a.nothingToWorkWith(seen); why != "" {
+		a.teller.Idle(ctx, seen.At, why, a.clock.Now().Sub(a.started))
+		return told, nil
+	}
+	defer a.undo(ctx, seen)() // whatever the rounds try out in the snapshot is gone afterwards
+
+	finished := a.act.Finished()
+	a.registry.Ended(finished)
+	state := a.registry.Observe(seen)
+	told.Repair, state = a.repair(ctx, seen, state)
+	if state.Cluster.Healthy && ctx.Err() == nil {
+		a.metrics.Activity(metrics.ActivityAutoscaling, seen.At)
+		var pending pending
+		told.ScaleUp, pending, state = a.grow(ctx, seen, state)
+		told.ScaleDown, state = a.shrink(ctx, seen, state, pending)
+		told.ScaleUp, state = a.keepMinimum(ctx, seen, state, told.ScaleUp, pending)
+		told.Errors = append(told.Errors, pending.errs...)
+	}
+	told.ScaleDown.Finished = finished
+	told = conclude(told, seen, state)
+	a.progress(told)
+	a.teller.Tell(ctx, told)
+	return told, told.Err()
+}
+
+// observe reads the cluster and the cloud. The first time it also tidies up what the process before has left behind.
+func (a *Autoscaler) observe(ctx context.Context) (observation.Observation, error) {
+	start := a.clock.Now()
+	seen, err := a.source.Observe(ctx, start, a.act.Deletions())
+	a.metrics.Took(metrics.FunctionRefresh, a.clock.Now().Sub(start))
+	if err != nil {
+		return observation.Observation{}, &refreshError{err: fmt.Errorf("observing the cluster: %w", err)}
+	}
+	if !a.cleaned {
+		a.cleaned = true
+		a.planner.RestoreFrom(seen.Nodes, a.options.SoftTaints.CandidateTTL, seen.At)
+		if err := a.act.CleanAtStart(ctx, seen); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot tidy up what an earlier process has left behind")
+		}
+	}
+	return seen, nil
+}
+
+// nothingToWorkWith says why an iteration ends early with --scale-up-from-zero=false; empty: it does not (loop-and-scale-up 1.4.3).
+func (a *Autoscaler) nothingToWorkWith(seen observation.Observation) string {
+	switch {
+	case a.options.Loop.ScaleUpFromZero:
+		return ""
+	case len(seen.Nodes) == 0:
+		return noNodes
+	case !anyReady(seen.Nodes):
+		return noReadyNodes
+	default:
+		return ""
+	}
+}
+
+// undo forks the snapshot and returns what reverts the fork.
+func (a *Autoscaler) undo(ctx context.Context, seen observation.Observation) func() {
+	seen.Snapshot.Fork()
+	return func() {
+		if err := seen.Snapshot.Revert(); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot undo what an iteration tried out")
+		}
+	}
+}
+
+// repair is the first round.
+func (a *Autoscaler) repair(
+	ctx context.Context, seen observation.Observation, state clusterstate.State,
+) (report.Repair, clusterstate.State) {
+	repaired := report.Repair{TimedOut: state.TimedOut, Failed: state.Failed}
+	repaired.Outcomes = a.act.Repair(ctx, repair.Plan(seen, state, a.options.ClusterState))
+	return repaired, a.registry.AfterRepair(repaired.Outcomes)
+}
+
+// shrink is the third round.
+func (a *Autoscaler) shrink(
+	ctx context.Context, seen observation.Observation, state clusterstate.State, waiting pending,
+) (report.ScaleDown, clusterstate.State) {
+	shrunk := report.ScaleDown{Result: report.ScaleDownNotTried}
+	if !a.options.ScaleDown.Enabled || ctx.Err() != nil {
+		return shrunk, state
+	}
+	a.metrics.Activity(metrics.ActivityScaleDown, seen.At)
+	start := a.clock.Now()
+	plan, err := a.planner.Plan(ctx, scaledown.In{
+		Seen: waiting.without(seen), State: state, Snapshot: seen.Snapshot,
+		Budget:    newBudget(a.clock, a.options.ScaleDown.SimulationTimeout),
+		YoungPods: waiting.young || len(waiting.errs) > 0,
+	})
+	a.metrics.Took(metrics.FunctionFindUnneeded, a.clock.Now().Sub(start))
+	if err != nil {
+		shrunk.Result, shrunk.Err = report.ScaleDownError, err
+		return shrunk, state
+	}
+	start = a.clock.Now()
+	started := a.act.Shrink(ctx, plan)
+	a.metrics.Took(metrics.FunctionScaleDown, a.clock.Now().Sub(start))
+
+	start = a.clock.Now()
+	if err := a.act.SoftTaints(ctx, plan.SoftTaint); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot mark all unneeded nodes")
+	}
+	a.metrics.Took(metrics.FunctionSoftTaint, a.clock.Now().Sub(start))
+
+	shrunk = shrinkReport(plan, started)
+	shrunk.Pending = len(a.act.Deletions())
+	return shrunk, a.registry.AfterScaleDown(started.Started, started.Err)
+}
+
+// shrinkReport puts the plan and what became of it together.
+func shrinkReport(plan scaledown.Plan, started act.Shrunk) report.ScaleDown {
+	shrunk := report.ScaleDown{
+		CoolDown: plan.CoolDown, Unneeded: plan.Unneeded, Kept: mergeVerdicts(plan.Kept, started.Refused),
+		Started: started.Started, Err: started.Err,
+	}
+	switch {
+	case started.Err != nil:
+		shrunk.Result = report.ScaleDownError
+	case plan.CoolDown != nil:
+		shrunk.Result = report.ScaleDownInCooldown
+	case plan.Candidates == 0:
+		shrunk.Result = report.ScaleDownNoCandidates
+	case len(started.Started) > 0:
+		shrunk.Result = report.ScaleDownStarted
+	default:
+		shrunk.Result = report.ScaleDownNoNodeDelete
+	}
+	return shrunk
+}
+
+// conclude adds to the report what follows from the state at the end.
+func conclude(told report.Report, seen observation.Observation, state clusterstate.State) report.Report {
+	told.Cluster = state.Cluster
+	unneeded := map[cloudprovider.GroupID]int{}
+	for _, node := range told.ScaleDown.Unneeded {
+		unneeded[node.Group]++
+	}
+	for _, group := range state.Groups {
+		status := group.GroupStatus
+		status.Unneeded = unneeded[status.Group]
+		if group, ok := seen.GroupOf(status.Group); ok {
+			status.Autoprovisioned, status.GPU = group.Autoprovisioned, gpuOf(seen, group)
+		}
+		told.Groups = append(told.Groups, status)
+	}
+	if told.ScaleUp.Result == "" {
+		told.ScaleUp.Result = report.ScaleUpNotTried
+	}
+	if told.ScaleDown.Result == "" {
+		told.ScaleDown.Result = report.ScaleDownNotTried
+	}
+	if told.ScaleDown.Err != nil {
+		told.Errors = append(told.Errors, fmt.Errorf("removing nodes: %w", told.ScaleDown.Err))
+	}
+	return told
+}
+
+func features(seen observation.Observation) []report.Feature {
+	out := make([]report.Feature, 0, len(seen.Features))
+	for _, feature := range seen.Features {
+		f := report.Feature{Name: feature.Name, Since: feature.Since}
+		if feature.Err != nil {
+			f.Error = feature.Err.Error()
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// budget is how long a search may take.
+type budget struct {
+	clock clock.PassiveClock
+	until time.Time // zero: for ever
+}
+
+func newBudget(c clock.PassiveClock, limit time.Duration) budget {
+	return budget{clock: c, until: c.Now().Add(limit)}
+}
+
+// Spent says whether the time is over.
+func (b budget) Spent() bool { return !b.until.IsZero() && !b.clock.Now().Before(b.until) }

@@ -1,0 +1,100 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/metrics"
+)
+
+// Run makes iterations until ctx ends. The first one begins at once, the others after the scan interval; with frequent loops a pause is cut
+// short by a pod that turned unschedulable, by a change in the cloud, and by work that the iterations before have begun.
+func (a *Autoscaler) Run(ctx context.Context) {
+	previous := a.clock.Now()
+	last := previous
+	for ctx.Err() == nil {
+		a.iterate(ctx)
+		waited := a.clock.Now()
+		if !a.wait(ctx, previous) {
+			return
+		}
+		now := a.clock.Now()
+		a.metrics.Took(metrics.FunctionLoopWait, now.Sub(waited))
+		previous, last = last, now
+	}
+}
+
+// iterate runs one iteration and records how it went.
+func (a *Autoscaler) iterate(ctx context.Context) {
+	start := a.clock.Now()
+	a.health.Active()
+	a.metrics.Activity(metrics.ActivityMain, start)
+	_, err := a.RunOnce(ctx)
+	end := a.clock.Now()
+	a.metrics.Took(metrics.FunctionMain, end.Sub(start))
+	if err != nil && ctx.Err() == nil {
+		kind := errorType(err)
+		klog.FromContext(ctx).Error(err, "Iteration failed", "type", string(kind))
+		if kind != metrics.ErrorTransient {
+			a.metrics.Error(kind)
+			return
+		}
+	}
+	a.health.Succeeded()
+	a.metrics.Activity(metrics.ActivityMainSuccessful, end)
+}
+
+// wait pauses until the next iteration is due; false: ctx ended. since is when the iteration before the last one began: work that was begun
+// since then makes the next iteration due at once (loop-and-scale-up 1.1).
+func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
+	timer := a.clock.NewTimer(a.options.Loop.ScanInterval)
+	defer timer.Stop()
+	woken, changed := a.source.Woken(), a.cloud.Changed()
+	if !a.options.Loop.FrequentLoops {
+		woken, changed = nil, nil
+	} else if !a.lastProgress.Before(since) {
+		select {
+		case <-woken: // the iteration that starts now sees that pod too
+		default:
+		}
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+	case <-woken:
+	case <-changed:
+	}
+	return true
+}
+
+// progress remembers that an iteration began work whose result the next one should look at soon.
+func (a *Autoscaler) progress(r report.Report) {
+	grown := false
+	for _, outcome := range r.ScaleUp.Outcomes {
+		grown = grown || outcome.Granted > 0
+	}
+	if grown || len(r.ScaleDown.Started) > 0 {
+		a.lastProgress = r.At
+	}
+}
+
+// errorType is the word for an iteration's error that dashboards know.
+func errorType(err error) metrics.ErrorType {
+	if _, ok := errors.AsType[*cloudprovider.TransientError](err); ok {
+		return metrics.ErrorTransient
+	}
+	if _, ok := errors.AsType[*cloudprovider.ConfigurationError](err); ok {
+		return metrics.ErrorConfiguration
+	}
+	if _, ok := errors.AsType[*refreshError](err); ok {
+		return metrics.ErrorCloudProvider
+	}
+	return metrics.ErrorInternal
+}

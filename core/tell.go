@@ -1,0 +1,225 @@
+package core
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/act"
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/metrics"
+	"example.com/cluster-autoscaler/processors/status"
+)
+
+// Verbosities of the log: effects at 0, decisions at 1, single verdicts at 4.
+const (
+	verboseDecision = 1
+	verboseVerdict  = 4
+)
+
+// quietStart is how long after the start a cluster without ready nodes is no event: it may be starting too.
+const quietStart = 10 * time.Minute
+
+// What keeps an iteration from starting with --scale-up-from-zero=false.
+const (
+	noNodes      = "Cluster has no nodes."
+	noReadyNodes = "Cluster has no ready nodes."
+)
+
+// Teller tells the world what was decided and what happened: events, the status ConfigMap, metrics and the log. Observe may be called
+// concurrently; the other methods belong to the loop.
+type Teller struct {
+	recorder *status.Recorder
+	object   *status.ConfigMap // nil: no status is kept
+	metrics  *metrics.Metrics
+	logger   klog.Logger
+
+	document status.Document
+
+	mu sync.Mutex // guards gpus
+	// gpus are the accelerators of each group's nodes as of the latest report.
+	gpus map[cloudprovider.GroupID]metrics.GPU
+}
+
+// StartTelling writes the first status and returns a Teller. object is the status ConfigMap; nil: none is kept, and no events about the
+// cluster as a whole are recorded. If the status cannot be written it is logged, and those events are off too.
+func StartTelling(ctx context.Context, object *status.ConfigMap, events record.EventRecorder, m *metrics.Metrics, at time.Time) *Teller {
+	t := &Teller{object: object, metrics: m, logger: klog.FromContext(ctx), document: status.Initializing(at, "")}
+	if object == nil {
+		t.recorder = status.NewRecorder(events, nil)
+		return t
+	}
+	written, err := object.Write(ctx, t.document)
+	if err != nil {
+		t.logger.Error(err, "Cannot write the status; events about the cluster are off")
+		t.recorder = status.NewRecorder(events, nil)
+		return t
+	}
+	t.recorder = status.NewRecorder(events, status.Reference(written))
+	return t
+}
+
+// Stop takes the status away: nobody keeps it current any more.
+func (t *Teller) Stop(ctx context.Context) error {
+	if t.object == nil {
+		return nil
+	}
+	return t.object.Delete(ctx)
+}
+
+// Idle tells that there is nothing to work with, and why.
+func (t *Teller) Idle(ctx context.Context, at time.Time, why string, uptime time.Duration) {
+	t.metrics.Safe(false)
+	t.metrics.Nodes(metrics.NodeCounts{})
+	if why != noReadyNodes || uptime > quietStart {
+		t.recorder.Record(status.Event{
+			Object: status.Object{Kind: status.KindStatus}, Warning: true, Reason: "ClusterUnhealthy", Message: why,
+		})
+	}
+	t.document = status.Initializing(at, why)
+	t.write(ctx)
+}
+
+// Tell renders the report of one iteration.
+func (t *Teller) Tell(ctx context.Context, r report.Report) {
+	t.recorder.Record(status.Events(r)...)
+	t.measure(r)
+	t.log(r)
+	t.document = status.Render(r, t.document)
+	t.write(ctx)
+}
+
+func (t *Teller) write(ctx context.Context) {
+	if t.object == nil {
+		return
+	}
+	if _, err := t.object.Write(ctx, t.document); err != nil && ctx.Err() == nil {
+		t.logger.Error(err, "Cannot write the status")
+	}
+}
+
+// log writes a line for each effect, and at higher verbosities for each decision and verdict.
+func (t *Teller) log(r report.Report) {
+	for _, outcome := range r.Repair.Outcomes {
+		t.logRepair(outcome)
+	}
+	for _, outcome := range r.ScaleUp.Outcomes {
+		if outcome.Granted > 0 {
+			t.logger.Info("Resized node group", "nodeGroup", outcome.Group, "from", outcome.From, "to", outcome.From+outcome.Granted, "max", outcome.Max)
+		}
+		if outcome.Err != nil {
+			t.logger.Error(outcome.Err, "Cannot resize node group", "nodeGroup", outcome.Group, "from", outcome.From, "to", outcome.To)
+		}
+	}
+	for _, err := range r.Errors {
+		t.logger.Error(err, "A step of the iteration failed")
+	}
+	if decisions := t.logger.V(verboseDecision); decisions.Enabled() {
+		logDecisions(decisions, r)
+	}
+	if verdicts := t.logger.V(verboseVerdict); verdicts.Enabled() {
+		logVerdicts(verdicts, r)
+	}
+}
+
+func (t *Teller) logRepair(outcome report.RepairOutcome) {
+	for _, o := range outcome.Outcomes {
+		if o.Err != nil {
+			t.logger.Error(o.Err, "Cannot end machine", "repair", outcome.Kind, "nodeGroup", outcome.Group, "node", o.Node.Name)
+			continue
+		}
+		t.logger.Info("Ended machine", "repair", outcome.Kind, "nodeGroup", outcome.Group, "node", o.Node.Name, "after", outcome.Age)
+	}
+	switch {
+	case outcome.Err != nil:
+		t.logger.Error(outcome.Err, "Repair failed", "repair", outcome.Kind, "nodeGroup", outcome.Group)
+	case outcome.Lowered > 0:
+		t.logger.Info("Lowered the target of node group", "repair", outcome.Kind, "nodeGroup", outcome.Group, "by", outcome.Lowered, "after", outcome.Age)
+	case outcome.Refused != "":
+		t.logger.V(verboseDecision).Info("Repair refused", "repair", outcome.Kind, "nodeGroup", outcome.Group, "reason", outcome.Refused)
+	}
+}
+
+func logDecisions(logger klog.Logger, r report.Report) {
+	for _, option := range r.ScaleUp.Options {
+		logger.Info("Option", "nodeGroup", option.Group, "nodes", option.Nodes, "pods", option.Pods, "waste", option.Waste, "chosen", option.Chosen)
+	}
+	for _, group := range r.ScaleUp.Skipped {
+		logger.Info("Skipped node group", "nodeGroup", group.Group, "reason", group.Reason.Code(), "detail", group.Reason.String())
+	}
+	for _, node := range r.ScaleDown.Unneeded {
+		logger.Info("Unneeded node", "node", node.Node, "nodeGroup", node.Group, "since", node.Since, "drain", node.Drain)
+	}
+	for _, trouble := range r.GroupErrors {
+		logger.Info("Cannot describe node group", "nodeGroup", trouble.Group, "reason", trouble.Err.Error(), "since", trouble.Since)
+	}
+}
+
+func logVerdicts(logger klog.Logger, r report.Report) {
+	for _, pod := range r.ScaleUp.Pods {
+		reason := ""
+		if pod.Own != nil {
+			reason = pod.Own.String()
+		}
+		logger.Info("Pending pod", "pod", klog.KRef(pod.Pod.Namespace, pod.Pod.Name), "fate", pod.Fate, "reason", reason)
+		for _, verdict := range pod.Groups {
+			logger.Info("Pod does not fit node group", "pod", klog.KRef(pod.Pod.Namespace, pod.Pod.Name), "nodeGroup", verdict.Group,
+				"reason", verdict.Reason.Code(), "detail", verdict.Reason.String())
+		}
+	}
+	for _, node := range r.ScaleDown.Kept {
+		logger.Info("Kept node", "node", node.Node, "nodeGroup", node.Group, "reason", node.Reason.Code(), "detail", node.Reason.String())
+	}
+}
+
+// Observe tells what happens at moments of its own.
+func (t *Teller) Observe(event act.Event) {
+	switch e := event.(type) {
+	case act.NodeTainted:
+		t.recorder.Record(status.NodeTainted(e.Node.Name, nil))
+	case act.TaintFailed:
+		t.logger.Error(e.Err, "Cannot taint node for removal", "node", e.Node.Name)
+		t.recorder.Record(status.NodeTainted(e.Node.Name, e.Err))
+	case act.TaintCleaned:
+		t.logger.Info("Removed taint left over by an earlier process", "node", e.Node.Name, "taint", e.Key, "err", e.Err)
+		t.recorder.Record(status.TaintCleaned(e.Node.Name, e.Key, e.Err))
+	case act.RemovalBegun:
+		t.logger.Info("Removing node", "node", e.Removal.Node, "nodeGroup", e.Removal.Group, "reason", e.Removal.Reason, "pods", len(e.Removal.Pods))
+		t.recorder.Record(status.DrainBegun(e.Removal))
+	case act.RemovalEnded:
+		t.removalEnded(e.Outcome)
+	case act.EvictionBegun:
+		t.recorder.Record(status.EvictionBegun(e.Pod))
+	case act.EvictionEnded:
+		if e.BestEffort {
+			return
+		}
+		t.metrics.Evicted(e.Err == nil)
+		if e.Err != nil {
+			t.logger.Error(e.Err, "Cannot evict pod", "pod", klog.KObj(e.Pod), "node", e.Pod.Spec.NodeName)
+			t.recorder.Record(status.EvictionGivenUp(e.Pod))
+		}
+	case act.ResizeBegun:
+		t.recorder.Record(status.GrowBegun(e.Resize))
+	case act.WriteRefused:
+		t.metrics.Refused(string(e.Invariant))
+		t.logger.V(verboseDecision).Info("Refused a write", "invariant", e.Invariant, "subject", e.Subject, "reason", e.Why)
+	}
+}
+
+func (t *Teller) removalEnded(outcome report.RemovalOutcome) {
+	t.recorder.Record(status.RemovalEnded(outcome)...)
+	if outcome.Result != report.RemovalOK {
+		t.logger.Error(outcome.Err, "Cannot remove node", "node", outcome.Node, "nodeGroup", outcome.Group, "result", outcome.Result)
+		return
+	}
+	t.logger.Info("Removed node", "node", outcome.Node, "nodeGroup", outcome.Group, "after", outcome.Ended.Sub(outcome.Started))
+	t.mu.Lock()
+	gpu := t.gpus[outcome.Group]
+	t.mu.Unlock()
+	t.metrics.ScaledDown(string(outcome.Reason), gpu)
+}
