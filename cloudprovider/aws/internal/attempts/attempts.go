@@ -1,0 +1,40 @@
+package attempts
+
+import (
+	"context"
+	"errors"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+)
+
+// Observe returns an API option of the SDK that reports each attempt of each call to the observer.
+func Observe(provider string, observer cloudprovider.CallObserver, time clock.PassiveClock) func(*middleware.Stack) error {
+	observe := middleware.FinalizeMiddlewareFunc("ClusterAutoscalerAttempts", func(
+		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+	) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		start := time.Now()
+		out, metadata, err := next.HandleFinalize(ctx, in)
+		observer.ObserveCall(cloudprovider.Call{
+			Provider: provider, Operation: awsmiddleware.GetOperationName(ctx), Duration: time.Since(start), Code: code(err),
+		})
+		return out, metadata, err //nolint:wrapcheck // a middleware must hand on what it gets
+	})
+	return func(stack *middleware.Stack) error {
+		return stack.Finalize.Insert(observe, "Retry", middleware.After) //nolint:wrapcheck // names the middleware itself
+	}
+}
+
+func code(err error) string {
+	if err == nil {
+		return "success"
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
+		return api.ErrorCode()
+	}
+	return "error"
+}

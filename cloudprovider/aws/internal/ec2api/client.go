@@ -1,0 +1,221 @@
+package ec2api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	smithyendpoints "github.com/aws/smithy-go/endpoints"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/endpoint"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/faults"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+)
+
+const (
+	readLimit = 30 * time.Second // bounds one call, retries included
+	pageSize  = 100              // the most that DescribeInstanceTypes takes
+)
+
+// service is what is used of the SDK's client.
+type service interface {
+	DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, opts ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
+	DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, opts ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
+	DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanceTypesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+}
+
+// Client asks EC2 in one region. Safe for concurrent use; all methods block. Errors are of type *faults.Error.
+type Client struct{ api service }
+
+// New makes a client. override is zero where the SDK knows where the service is.
+func New(config aws.Config, override endpoint.Override) *Client {
+	return &Client{api: ec2.NewFromConfig(config, func(o *ec2.Options) {
+		if override.URL != "" {
+			o.EndpointResolverV2 = resolver{override: override}
+		}
+	})}
+}
+
+// resolver sends all calls to the address of a service override.
+type resolver struct{ override endpoint.Override }
+
+var _ ec2.EndpointResolverV2 = resolver{}
+
+// ResolveEndpoint ignores region and environment: an override wins over both.
+func (r resolver) ResolveEndpoint(context.Context, ec2.EndpointParameters) (smithyendpoints.Endpoint, error) {
+	return r.override.Resolve() //nolint:wrapcheck // the SDK says what it was doing
+}
+
+// Template reads a version of a launch template.
+func (c *Client) Template(ctx context.Context, ref asg.TemplateRef) (launch.Template, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	in := ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{ref.Version}}
+	if ref.ID != "" { // the two exclude each other, and the id never changes its meaning
+		in.LaunchTemplateId = aws.String(ref.ID)
+	} else {
+		in.LaunchTemplateName = aws.String(ref.Name)
+	}
+	out, err := c.api.DescribeLaunchTemplateVersions(ctx, &in)
+	if err != nil {
+		return launch.Template{}, faults.Wrap("DescribeLaunchTemplateVersions", err)
+	}
+	if len(out.LaunchTemplateVersions) == 0 || out.LaunchTemplateVersions[0].LaunchTemplateData == nil {
+		return launch.Template{}, &faults.Error{Operation: "DescribeLaunchTemplateVersions", Class: faults.NotFound, Message: "AWS answers without the version"}
+	}
+	return convertTemplate(out.LaunchTemplateVersions[0].LaunchTemplateData), nil
+}
+
+func convertTemplate(in *types.ResponseLaunchTemplateData) launch.Template {
+	t := launch.Template{
+		ImageID: aws.ToString(in.ImageId), InstanceType: string(in.InstanceType), Requirements: in.InstanceRequirements != nil,
+	}
+	for _, mapping := range in.BlockDeviceMappings {
+		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {
+			t.Volumes = append(t.Volumes, launch.Volume{Device: aws.ToString(mapping.DeviceName), GiB: int64(*mapping.Ebs.VolumeSize)})
+		}
+	}
+	if options := in.CpuOptions; options != nil && options.CoreCount != nil {
+		t.VCPUs = int(*options.CoreCount) * max(int(aws.ToInt32(options.ThreadsPerCore)), 1)
+	}
+	for _, network := range in.NetworkInterfaces {
+		if kind := aws.ToString(network.InterfaceType); kind == "efa" || kind == "efa-only" {
+			t.EFAInterfaces++
+		}
+	}
+	return t
+}
+
+// Image reads an AMI.
+func (c *Client) Image(ctx context.Context, id string) (launch.Image, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	out, err := c.api.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
+	if err != nil {
+		return launch.Image{}, faults.Wrap("DescribeImages", err)
+	}
+	if len(out.Images) == 0 {
+		return launch.Image{}, &faults.Error{Operation: "DescribeImages", Class: faults.NotFound, Message: "AWS answers without the image"}
+	}
+	in := out.Images[0]
+	image := launch.Image{Windows: in.Platform == types.PlatformValuesWindows, RootDevice: aws.ToString(in.RootDeviceName)}
+	for _, mapping := range in.BlockDeviceMappings {
+		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {
+			image.Volumes = append(image.Volumes, launch.Volume{Device: aws.ToString(mapping.DeviceName), GiB: int64(*mapping.Ebs.VolumeSize)})
+		}
+	}
+	return image, nil
+}
+
+// Machines reads instance types by name; names that EC2 doesn't know are left out. With an error nothing is returned.
+func (c *Client) Machines(ctx context.Context, names []string) (map[string]launch.Machine, error) {
+	found := map[string]launch.Machine{}
+	for batch := range slices.Chunk(names, pageSize) {
+		// By filter and not by name: with a name that doesn't exist EC2 would refuse the whole question.
+		in := ec2.DescribeInstanceTypesInput{
+			MaxResults: aws.Int32(pageSize), Filters: []types.Filter{{Name: aws.String("instance-type"), Values: batch}},
+		}
+		for {
+			out, err := c.typePage(ctx, &in)
+			if err != nil {
+				return nil, err
+			}
+			for i := range out.InstanceTypes {
+				m := convertMachine(&out.InstanceTypes[i])
+				found[m.Name] = m
+			}
+			if aws.ToString(out.NextToken) == "" {
+				break
+			}
+			in.NextToken = out.NextToken
+		}
+	}
+	return found, nil
+}
+
+func (c *Client) typePage(ctx context.Context, in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	out, err := c.api.DescribeInstanceTypes(ctx, in)
+	return out, faults.Wrap("DescribeInstanceTypes", err)
+}
+
+func convertMachine(in *types.InstanceTypeInfo) launch.Machine {
+	var m launch.Machine
+	m.Name = string(in.InstanceType)
+	if in.VCpuInfo != nil {
+		m.VCPUs = int(aws.ToInt32(in.VCpuInfo.DefaultVCpus))
+	}
+	if in.MemoryInfo != nil {
+		m.MemoryMiB = aws.ToInt64(in.MemoryInfo.SizeInMiB)
+	}
+	m.Architecture = architecture(in.ProcessorInfo)
+	addGPUs(&m, in.GpuInfo)
+	addNeuron(&m, in)
+	addNetwork(&m, in.NetworkInfo)
+	if in.InstanceStorageInfo != nil {
+		m.LocalStorageGB = int(aws.ToInt64(in.InstanceStorageInfo.TotalSizeInGB))
+	}
+	return m
+}
+
+func architecture(in *types.ProcessorInfo) string {
+	if in != nil && len(in.SupportedArchitectures) > 0 {
+		switch in.SupportedArchitectures[0] {
+		case types.ArchitectureTypeArm64, types.ArchitectureTypeArm64Mac:
+			return "arm64"
+		}
+	}
+	return "amd64"
+}
+
+func addGPUs(m *launch.Machine, in *types.GpuInfo) {
+	if in == nil {
+		return
+	}
+	for _, gpu := range in.Gpus {
+		count := max(int(aws.ToInt32(gpu.Count)), int(aws.ToInt32(gpu.LogicalGpuCount))) // logical ones are parts of a card
+		if count == 0 || (m.GPUManufacturer != "" && m.GPUManufacturer != aws.ToString(gpu.Manufacturer)) {
+			continue
+		}
+		m.GPUs += count
+		m.GPUManufacturer, m.GPUModel = aws.ToString(gpu.Manufacturer), aws.ToString(gpu.Name)
+	}
+}
+
+func addNeuron(m *launch.Machine, in *types.InstanceTypeInfo) {
+	if in.NeuronInfo != nil {
+		for _, device := range in.NeuronInfo.NeuronDevices {
+			count := int(aws.ToInt32(device.Count))
+			m.NeuronDevices += count
+			if device.CoreInfo != nil {
+				m.NeuronCores += count * int(aws.ToInt32(device.CoreInfo.Count))
+			}
+		}
+	}
+	if m.NeuronDevices > 0 || in.InferenceAcceleratorInfo == nil {
+		return
+	}
+	for _, device := range in.InferenceAcceleratorInfo.Accelerators {
+		m.NeuronDevices += int(aws.ToInt32(device.Count))
+	}
+}
+
+func addNetwork(m *launch.Machine, in *types.NetworkInfo) {
+	if in == nil {
+		return
+	}
+	m.ENIs, m.IPv4PerENI = int(aws.ToInt32(in.MaximumNetworkInterfaces)), int(aws.ToInt32(in.Ipv4AddressesPerInterface))
+	for _, card := range in.NetworkCards {
+		if aws.ToInt32(card.NetworkCardIndex) == aws.ToInt32(in.DefaultNetworkCardIndex) && card.MaximumNetworkInterfaces != nil {
+			m.ENIs = int(*card.MaximumNetworkInterfaces) // pods get addresses from the default card only
+		}
+	}
+	if in.EfaInfo != nil {
+		m.EFAInterfaces = int(aws.ToInt32(in.EfaInfo.MaximumEfaInterfaces))
+	}
+}

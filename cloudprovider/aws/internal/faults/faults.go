@@ -1,0 +1,242 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Class groups errors by what they mean.
+type Class int
+
+// The classes.
+const (
+	Unset          Class = iota
+	Throttled            // too many calls, or busy; nothing was done
+	Unreachable          // no connection; nothing was done
+	Unanswered           // a server fault, a time-out, a broken connection; the request may have been carried out
+	NoSuchEndpoint       // the name of the endpoint doesn't exist: a wrong region or a wrong URL
+	Credentials          // none, expired or wrong ones
+	Denied               // the identity lacks a permission
+	NotFound             // the thing that was named doesn't exist
+	AboveMax             // a desired capacity above the maximum
+	BelowMin             // a desired capacity below the minimum, also after a decrement
+	Quota                // a limit of the account
+	Refused              // any other answer that the request is not acceptable
+)
+
+// String returns the word used in logs.
+func (c Class) String() string {
+	words := []string{
+		"unset", "throttled", "unreachable", "unanswered", "no such endpoint", "credentials", "denied", "not found", "above maximum",
+		"below minimum", "quota", "refused",
+	}
+	if int(c) < 0 || int(c) >= len(words) {
+		return fmt.Sprintf("Class(%d)", int(c))
+	}
+	return words[c]
+}
+
+// Error is a failed call. Its text is one short line.
+type Error struct {
+	Operation string // the API's own name, for example SetDesiredCapacity
+	Class     Class
+	// Code is AWS's own, empty when there was no answer.
+	Code    string
+	Message string
+	Err     error // what the SDK returned
+}
+
+// Error names the operation and the cause.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return e.Operation + ": " + e.Message
+	}
+	return e.Operation + ": " + e.Code + ": " + e.Message
+}
+
+// Unwrap returns the SDK's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf is the class of an error that Wrap made, also when it was wrapped again; Unset for other errors.
+func ClassOf(err error) Class {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	return Unset
+}
+
+// CredentialsError marks an error that arose while credentials were fetched, see Credential.
+type CredentialsError struct{ Err error }
+
+// Error says what was being done.
+func (e *CredentialsError) Error() string { return "fetching credentials: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CredentialsError) Unwrap() error { return e.Err }
+
+// MarkCredentials wraps a provider so that Wrap recognises its errors. The SDK has no type for them.
+func MarkCredentials(provider aws.CredentialsProvider) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		credentials, err := provider.Retrieve(ctx)
+		if err != nil {
+			return aws.Credentials{}, &CredentialsError{Err: err}
+		}
+		return credentials, nil
+	})
+}
+
+// Wrap turns an error of the SDK into an *Error; nil stays nil.
+func Wrap(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	wrapped := &Error{Operation: operation, Err: err, Message: lastMessage(err)}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		wrapped.Code, wrapped.Message = api.ErrorCode(), strings.TrimSpace(api.ErrorMessage())
+	}
+	wrapped.Class = classify(err, wrapped.Code, wrapped.Message)
+	return wrapped
+}
+
+func classify(err error, code, message string) Class {
+	// Fetching credentials makes calls of its own: its errors must not be taken for answers of the service that was asked.
+	if marked, ok := errors.AsType[*CredentialsError](err); ok {
+		if errors.Is(marked.Err, context.Canceled) || errors.Is(marked.Err, context.DeadlineExceeded) {
+			return Unreachable
+		}
+		return Credentials
+	}
+	if class := classifyCode(code, message); class != Unset {
+		return class
+	}
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		switch status := response.HTTPStatusCode(); {
+		case status == 429:
+			return Throttled
+		case status >= 500, status < 300: // below 300: the answer could not be read to its end
+			return Unanswered
+		case code != "":
+			return Refused
+		case status == 401, status == 403:
+			return Denied
+		}
+		return Refused
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsNotFound {
+			return NoSuchEndpoint
+		}
+		return Unreachable
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return Unreachable
+	}
+	if _, sent := errors.AsType[*smithyhttp.RequestSendError](err); sent || isCancelled(err) {
+		return Unanswered
+	}
+	if _, unreadable := errors.AsType[*smithy.DeserializationError](err); unreadable {
+		return Unanswered
+	}
+	return Refused // the SDK would not even send it
+}
+
+func isCancelled(err error) bool {
+	_, cancelled := errors.AsType[*smithy.CanceledError](err)
+	return cancelled || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func classifyCode(code, message string) Class {
+	switch {
+	case slices.Contains(throttleCodes(), code):
+		return Throttled
+	case slices.Contains(credentialCodes(), code):
+		return Credentials
+	case slices.Contains(deniedCodes(), code):
+		return Denied
+	case code == "LimitExceeded", code == "LimitExceededException":
+		return Quota
+	case strings.Contains(code, ".NotFound"), strings.HasSuffix(code, "NotFoundException"), strings.HasSuffix(code, ".VersionNotFound"):
+		return NotFound
+	case code == "ValidationError":
+		return classifyValidation(strings.ToLower(message))
+	case code == "UnknownError":
+		return Unset // no readable code: the status decides
+	default:
+		return Unset
+	}
+}
+
+func classifyValidation(message string) Class {
+	switch {
+	case strings.Contains(message, "not found"), strings.Contains(message, "does not exist"), strings.Contains(message, "not part of auto scaling group"):
+		return NotFound
+	case strings.Contains(message, "above max"):
+		return AboveMax
+	case strings.Contains(message, "below min"), strings.Contains(message, "equals minsize"), strings.Contains(message, "violate group's min size"),
+		strings.Contains(message, "min size constraint"):
+		return BelowMin
+	default:
+		return Refused
+	}
+}
+
+func throttleCodes() []string {
+	return []string{
+		"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException", "RequestLimitExceeded",
+		"TooManyRequestsException", "SlowDown", "PriorRequestNotComplete", "EC2ThrottledException", "BandwidthLimitExceeded",
+		"ScalingActivityInProgress", "ResourceContention", "ResourceContentionFault",
+	}
+}
+
+func credentialCodes() []string {
+	return []string{
+		"ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch",
+		"InvalidSignatureException", "IncompleteSignature", "MissingAuthenticationToken", "MissingAuthenticationTokenException", "AuthFailure",
+		"InvalidAccessKeyId", "InvalidToken", "InvalidIdentityToken", "TokenRefreshRequired", "NotSignedUp",
+	}
+}
+
+func deniedCodes() []string {
+	return []string{
+		"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "UnauthorizedAccess", "NotAuthorized", "OptInRequired", "Blocked",
+		"ServiceLinkedRoleFailure", "PendingVerification",
+	}
+}
+
+// lastMessage is the text of the innermost cause: the SDK repeats itself on the way out.
+func lastMessage(err error) string {
+	if marked, ok := errors.AsType[*CredentialsError](err); ok {
+		return "fetching credentials: " + lastMessage(marked.Err)
+	}
+	for {
+		var inner error
+		switch e := err.(type) { //nolint:errorlint // peeling one layer after the other is the point
+		case *smithy.OperationError:
+			inner = e.Err
+		case *smithyhttp.RequestSendError:
+			inner = e.Err
+		case *smithy.DeserializationError:
+			inner = e.Err
+		case *smithy.CanceledError:
+			inner = e.Err
+		case *aws.RequestCanceledError:
+			inner = e.Err
+		default:
+			if wrapper, ok := err.(interface{ Unwrap() error }); ok && strings.HasPrefix(err.Error(), "exceeded maximum number of attempts") {
+				inner = wrapper.Unwrap()
+			}
+		}
+		if inner == nil {
+			return strings.Join(strings.Fields(err.Error()), " ")
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,146 @@
+package placeholders
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
+)
+
+const (
+	// slack allows for launches that AWS dates a little before the request.
+	slack = 60 * time.Second
+	// patience is how long a failure may be made good by another try of AWS, in another zone or a second time.
+	patience = 30 * time.Second
+	// forgotten is when a failure that was not held against a place is no longer news: AWS has tried again since, or it succeeded.
+	forgotten = 90 * time.Second
+)
+
+// Look is what DescribeScalingActivities said.
+type Look struct {
+	Activities []asg.Activity // since Since, any order
+	Launching  int            // launches under way whose machine isn't listed
+	Zones      []string       // of the group
+	Now        time.Time      // of AWS
+}
+
+// Since is the start of the first activity that can tell something about the open places, or notBefore if that is later. It is the zero
+// time when there is nothing to ask.
+func (l *Ledger) Since(notBefore time.Time) time.Time {
+	var since time.Time
+	for _, p := range l.open {
+		if since.IsZero() || p.from.Before(since) {
+			since = p.from
+		}
+	}
+	if len(l.open) == 0 {
+		return time.Time{}
+	}
+	since = since.Add(-slack)
+	if since.Before(notBefore) {
+		return notBefore
+	}
+	return since
+}
+
+// Judge holds failed launches against places, one each, and returns the failures it held. Places for which a launch is under way stay hopeful: a
+// failed first try that AWS repeats is no failure until it has lasted for a while.
+func (l *Ledger) Judge(look Look) []cloudprovider.InstanceError {
+	failures := l.news(look)
+	l.looked = true
+	var held []cloudprovider.InstanceError
+	for _, a := range failures {
+		age := look.Now.Sub(ended(a))
+		if age < patience && mayGoElsewhere(a, look) {
+			continue
+		}
+		room := l.hopeful() - look.Launching
+		if room <= 0 && age >= patience && l.hopeful() > 0 && l.hopeful() == len(l.open) {
+			room = 1 // AWS keeps trying and failing: one place at least is in trouble
+		}
+		if room <= 0 && age < forgotten {
+			continue
+		}
+		if room > 0 && l.condemn(*a.Failure()) {
+			held = append(held, *a.Failure())
+		}
+		l.remember(a)
+	}
+	l.forget(look)
+	return held
+}
+
+// news lists the failed launches that have not been reckoned with, the oldest first.
+func (l *Ledger) news(look Look) []asg.Activity {
+	var failures []asg.Activity
+	var success time.Time
+	for _, a := range look.Activities {
+		if !a.Launches() {
+			continue
+		}
+		if a.Status == asg.StatusSuccessful && a.Start.After(success) {
+			success = a.Start
+		}
+		if _, known := l.judged[a.ID]; !known && a.Failure() != nil {
+			failures = append(failures, a)
+		}
+	}
+	if !l.looked { // what failed before we were watching and before the last success is history
+		failures = slices.DeleteFunc(failures, func(a asg.Activity) bool { return a.Start.Before(success) })
+	}
+	slices.SortStableFunc(failures, func(a, b asg.Activity) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return failures
+}
+
+func (l *Ledger) condemn(failure cloudprovider.InstanceError) bool {
+	i := slices.IndexFunc(l.open, func(p Place) bool { return p.Failure == nil })
+	if i < 0 {
+		return false
+	}
+	l.open[i].Failure = &failure
+	return true
+}
+
+func (l *Ledger) remember(a asg.Activity) {
+	if l.judged == nil {
+		l.judged = map[string]time.Time{}
+	}
+	l.judged[a.ID] = a.Start
+}
+
+// forget drops the memory of activities that no later look can contain.
+func (l *Ledger) forget(look Look) {
+	since := l.Since(time.Time{})
+	for id, start := range l.judged {
+		if since.IsZero() && look.Now.Sub(start) > time.Hour || start.Before(since) {
+			delete(l.judged, id)
+		}
+	}
+}
+
+// mayGoElsewhere tells whether AWS has a zone left in which it has not failed for lack of capacity.
+func mayGoElsewhere(a asg.Activity, look Look) bool {
+	if a.Zone() == "" || a.Failure().Class != cloudprovider.ErrorClassOutOfResources {
+		return false
+	}
+	for _, zone := range look.Zones {
+		failed := slices.ContainsFunc(look.Activities, func(other asg.Activity) bool {
+			return other.Launches() && other.Failed() && other.Zone() == zone
+		})
+		if !failed {
+			return true
+		}
+	}
+	return false
+}
+
+func ended(a asg.Activity) time.Time {
+	if a.End.IsZero() {
+		return a.Start
+	}
+	return a.End
+}
