@@ -26,16 +26,16 @@ func atomicIsAllOrNothing(r *rig) {
 		r.Skip("groups cannot grow atomically")
 	}
 	granted, err := g.IncreaseSizeAtomically(r.Context(), 3)
-	r.wantBounds(err, "a")
+	r.wantBounds(err)
 	if granted != 0 {
 		r.Errorf("granted %d of 3 with room for 2, want 0", granted)
 	}
-	r.wantTarget("a", 3)
+	r.wantTarget(3)
 	granted, err = g.IncreaseSizeAtomically(r.Context(), 2)
 	if granted != 2 || err != nil {
 		r.Errorf("IncreaseSizeAtomically(2) = %d, %v; want 2 and no error", granted, err)
 	}
-	r.wantTarget("a", 5)
+	r.wantTarget(5)
 	r.harness.Settle()
 	if got := len(r.truth("a").Machines); got != 5 {
 		r.Errorf("%d machines, want 5", got)
@@ -55,7 +55,7 @@ func forceKeepsMin(r *rig) {
 		r.Fatalf("ForceDeleteNodes: %v, want no error", err)
 	}
 	r.wantOutcomes(outcomes, refs)
-	r.wantTarget("a", 2)
+	r.wantTarget(2)
 	r.harness.Settle()
 	after := r.truth("a")
 	if after.Target != 2 || len(after.Machines) != 2 || !slices.Contains(after.Machines, m[2]) ||

@@ -60,7 +60,7 @@ func increasesAtOnce(r *rig) {
 		switch {
 		case n == 1 && errs[i] == nil, n == 0 && retryable(errs[i]):
 		case n == 0 && errs[i] != nil:
-			r.wantBounds(errs[i], "a")
+			r.wantBounds(errs[i])
 		default:
 			r.Errorf("IncreaseSize(1) = %d, %v; want 1 and no error or 0 and an error", n, errs[i])
 		}
@@ -68,7 +68,7 @@ func increasesAtOnce(r *rig) {
 	if sum < 1 || sum > 5 {
 		r.Errorf("granted %d in all with room for 5", sum)
 	}
-	r.wantTarget("a", 1+sum)
+	r.wantTarget(1 + sum)
 }
 
 func deletionsAtOnce(r *rig) {
@@ -90,7 +90,7 @@ func deletionsAtOnce(r *rig) {
 		if !ended[i] {
 			left = append(left, id)
 			if !retryable(errs[i]) {
-				r.wantBounds(errs[i], "a")
+				r.wantBounds(errs[i])
 			}
 		}
 	}

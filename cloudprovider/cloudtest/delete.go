@@ -77,7 +77,7 @@ func deleteBelowMin(r *rig) {
 	before := r.truth("a")
 	r.wantUntouched(before, before.Machines[0], before.Machines[1])
 	r.deleteNodes("a", before.Machines[0])
-	r.wantTarget("a", 3)
+	r.wantTarget(3)
 	r.harness.Advance(fresh)
 	r.wantUntouched(Truth{Target: 3, Machines: before.Machines[1:]}, before.Machines[1])
 }
@@ -94,7 +94,7 @@ func deleteBelowNewMin(r *rig) {
 func (r *rig) wantUntouched(before Truth, providerIDs ...string) {
 	r.Helper()
 	outcomes, err := r.group("a").DeleteNodes(r.Context(), refsOf(providerIDs...))
-	r.wantBounds(err, "a")
+	r.wantBounds(err)
 	if len(outcomes) != 0 {
 		r.Errorf("outcomes %v beside an error, want none", outcomes)
 	}

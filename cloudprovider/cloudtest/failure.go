@@ -160,7 +160,7 @@ func lostAnswersAreTold(r *rig) {
 	if granted != 0 || !unknown(err) {
 		r.Errorf("IncreaseSize = %d, %v; want 0 and a TransientError with OutcomeUnknown", granted, err)
 	}
-	r.wantTarget("a", 3)
+	r.wantTarget(3)
 	outcomes, err := r.group("a").DeleteNodes(r.Context(), refsOf(machines[0]))
 	if err != nil || len(outcomes) != 1 || !unknown(outcomes[0].Err) {
 		r.Errorf("DeleteNodes = %v, %v; want one outcome that is unknown", outcomes, err)
@@ -171,7 +171,7 @@ func lostAnswersAreTold(r *rig) {
 		r.Errorf("target %d, instances %q; want 2 without %q", s.Target, listed(s), machines[0])
 	}
 	r.deleteNodes("a", machines[0]) // asking again does no harm
-	r.wantTarget("a", 2)
+	r.wantTarget(2)
 }
 
 // unknown tells whether the write may have been carried out.

@@ -16,7 +16,7 @@ type Group struct {
 
 // Factory makes a provider with its cloud for one check. The provider has not been refreshed yet. The groups are all there are,
 // listed in any order that stays. It fails the test if it can't, and registers what has to be cleaned up.
-type Factory func(t testing.TB, groups ...Group) Harness
+type Factory func(tb testing.TB, groups ...Group) Harness
 
 // Harness is a provider under test and the cloud behind it. What a check asks for through it happens in the cloud, behind the
 // provider's back. Machines that are asked for don't come and ordered ends don't end before the time is moved on.
@@ -123,11 +123,11 @@ func Checks() []Check {
 	return concat(viewChecks(), sizeChecks(), deleteChecks(), abilityChecks(), failureChecks(), concurrencyChecks())
 }
 
-// Run fails t if a provider made by factory breaks the promise.
-func (c Check) Run(t testing.TB, factory Factory) {
-	t.Helper()
-	h := factory(t, c.groups...)
-	c.run(&rig{TB: t, harness: h, cloud: h.Provider()})
+// Run fails tb if a provider made by factory breaks the promise.
+func (c Check) Run(tb testing.TB, factory Factory) {
+	tb.Helper()
+	h := factory(tb, c.groups...)
+	c.run(&rig{TB: tb, harness: h, cloud: h.Provider()})
 }
 
 // Run checks all promises, each on a provider of its own.

@@ -98,11 +98,11 @@ func (r *rig) wantTruth(id cloudprovider.GroupID, want Truth) {
 	}
 }
 
-// wantTarget compares the target with what it should be.
-func (r *rig) wantTarget(id cloudprovider.GroupID, want int) {
+// wantTarget compares the target of group a with what it should be.
+func (r *rig) wantTarget(want int) {
 	r.Helper()
-	if got := r.truth(id).Target; got != want {
-		r.Errorf("target of %q = %d, want %d", id, got, want)
+	if got := r.truth("a").Target; got != want {
+		r.Errorf("target of \"a\" = %d, want %d", got, want)
 	}
 }
 
@@ -126,16 +126,16 @@ func (r *rig) eventually(what string, try func() bool) {
 	r.Fatalf("did not happen within 20 minutes: %s", what)
 }
 
-// wantBounds wants a StaleBoundsError about the group.
-func (r *rig) wantBounds(err error, id cloudprovider.GroupID) {
+// wantBounds wants a StaleBoundsError about group a.
+func (r *rig) wantBounds(err error) {
 	r.Helper()
 	stale, ok := errors.AsType[*cloudprovider.StaleBoundsError](err)
 	if !ok {
 		r.Errorf("error = %v, want a StaleBoundsError", err)
 		return
 	}
-	if stale.Group != id {
-		r.Errorf("StaleBoundsError is about %q, want %q", stale.Group, id)
+	if stale.Group != "a" {
+		r.Errorf("StaleBoundsError is about %q, want \"a\"", stale.Group)
 	}
 	if stale.Asked <= stale.Room {
 		r.Errorf("StaleBoundsError says that %d were asked for and %d possible", stale.Asked, stale.Room)

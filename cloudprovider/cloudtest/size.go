@@ -46,25 +46,25 @@ func increaseCountsFromNow(r *rig) {
 	r.harness.Advance(fresh)
 	r.increase("a", 1)
 	r.increase("a", 1) // by the same old view
-	r.wantTarget("a", 7)
+	r.wantTarget(7)
 }
 
 func increaseBeyondMax(r *rig) {
 	r.refresh()
 	granted, err := r.group("a").IncreaseSize(r.Context(), 7)
-	r.wantBounds(err, "a")
+	r.wantBounds(err)
 	if granted < 0 || granted > 6 {
 		r.Errorf("granted %d, want 0 to 6", granted)
 	}
-	r.wantTarget("a", 3+granted)
+	r.wantTarget(3 + granted)
 	r.increase("a", 6-granted)
-	r.wantTarget("a", 9)
+	r.wantTarget(9)
 	granted, err = r.group("a").IncreaseSize(r.Context(), 1)
-	r.wantBounds(err, "a")
+	r.wantBounds(err)
 	if granted != 0 {
 		r.Errorf("granted %d at the maximum, want 0", granted)
 	}
-	r.wantTarget("a", 9)
+	r.wantTarget(9)
 }
 
 func increaseBeyondNewMax(r *rig) {
@@ -72,11 +72,11 @@ func increaseBeyondNewMax(r *rig) {
 	r.harness.SetBounds("a", 0, 4)
 	r.harness.Advance(fresh)
 	granted, err := r.group("a").IncreaseSize(r.Context(), 2)
-	r.wantBounds(err, "a")
+	r.wantBounds(err)
 	if granted < 0 || granted > 1 {
 		r.Errorf("granted %d, want 0 or 1", granted)
 	}
-	r.wantTarget("a", 3+granted)
+	r.wantTarget(3 + granted)
 }
 
 func nothingIsAnError(r *rig) {
@@ -95,7 +95,7 @@ func nothingIsAnError(r *rig) {
 			}
 		}
 	}
-	r.wantTarget("a", 3)
+	r.wantTarget(3)
 }
 
 // decrease tries to withdraw nodes several times, as a provider may look twice before it acts, and returns how many it did.
@@ -131,7 +131,7 @@ func decreaseKeepsArriving(r *rig) {
 	if lowered != 0 || err != nil {
 		r.Errorf("DecreaseTargetSize(2) = %d, %v; want 0 and no error", lowered, err)
 	}
-	r.wantTarget("a", 5)
+	r.wantTarget(5)
 	r.harness.Settle()
 	if got := len(r.truth("a").Machines); got != 5 {
 		r.Errorf("%d machines, want 5", got)
@@ -166,7 +166,7 @@ func decreaseWithdraws(r *rig) {
 				r.Fatalf("DecreaseTargetSize(2) = %d, %v; want 0 to 2 and no error", lowered, err)
 			}
 			sum += lowered
-			r.wantTarget("a", 6-sum)
+			r.wantTarget(6 - sum)
 			return sum >= want
 		})
 	}
@@ -195,5 +195,5 @@ func decreaseStopsAtMin(r *rig) {
 		return lowered == 1
 	})
 	r.decrease(3)
-	r.wantTarget("a", 5)
+	r.wantTarget(5)
 }

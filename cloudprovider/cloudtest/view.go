@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -135,7 +136,7 @@ func oldGroupStays(r *rig) {
 	if granted, err := old.IncreaseSize(r.Context(), 1); granted != 1 || err != nil {
 		r.Errorf("IncreaseSize(1) of the old group = %d, %v; want 1 and no error", granted, err)
 	}
-	r.wantTarget("a", 6)
+	r.wantTarget(6)
 }
 
 func missingAreListed(r *rig) {
@@ -257,11 +258,11 @@ func templatesAreOwned(r *rig) {
 		r.Fatalf("Templates = %d variants, %v; want at least one and no error", len(variants), err)
 	}
 	describe := func(variants []cloudprovider.TemplateVariant) string {
-		text := ""
+		var text strings.Builder
 		for _, v := range variants {
-			text += fmt.Sprintln(v.Key, v.Promise, v.Weight, v.Node.Labels, v.Node.Annotations, v.Node.Status.Allocatable.Cpu(), len(v.Pods))
+			fmt.Fprintln(&text, v.Key, v.Promise, v.Weight, v.Node.Labels, v.Node.Annotations, v.Node.Status.Allocatable.Cpu(), len(v.Pods))
 		}
-		return text
+		return text.String()
 	}
 	before := describe(variants)
 	keys := map[string]bool{}

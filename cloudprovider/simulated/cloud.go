@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -194,12 +195,10 @@ func (c *Cloud) ResourceLimits(defaults cloudprovider.ResourceLimits) cloudprovi
 }
 
 // merged is a new map with the entries of both; the later ones win.
-func merged(maps ...map[string]int64) map[string]int64 {
+func merged(limits ...map[string]int64) map[string]int64 {
 	all := map[string]int64{}
-	for _, m := range maps {
-		for key, value := range m {
-			all[key] = value
-		}
+	for _, l := range limits {
+		maps.Copy(all, l)
 	}
 	return all
 }

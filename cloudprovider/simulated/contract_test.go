@@ -40,14 +40,14 @@ type harness struct {
 	cloud *simulated.Cloud
 }
 
-func newHarness(t testing.TB, groups ...cloudtest.Group) *harness {
-	t.Helper()
-	return newHarnessOf(t, simulated.Options{RefreshInterval: 10 * time.Second}, groups...)
+func newHarness(tb testing.TB, groups ...cloudtest.Group) *harness {
+	tb.Helper()
+	return newHarnessOf(tb, simulated.Options{RefreshInterval: 10 * time.Second}, groups...)
 }
 
-func newHarnessOf(t testing.TB, options simulated.Options, groups ...cloudtest.Group) *harness {
-	t.Helper()
-	h := &harness{TB: t, clock: clocktesting.NewFakeClock(start)}
+func newHarnessOf(tb testing.TB, options simulated.Options, groups ...cloudtest.Group) *harness {
+	tb.Helper()
+	h := &harness{TB: tb, clock: clocktesting.NewFakeClock(start)}
 	described := make([]simulated.Group, len(groups))
 	for i, g := range groups {
 		described[i] = simulated.Group{
@@ -147,12 +147,12 @@ func (h *harness) KeepAnswers() { h.AllowWrites() }
 func (h *harness) RemoveGroup(id cloudprovider.GroupID) { h.must(h.cloud.RemoveGroup(id)) }
 
 func TestTheContractHolds(t *testing.T) {
-	cloudtest.Run(t, func(t testing.TB, groups ...cloudtest.Group) cloudtest.Harness { return newHarness(t, groups...) })
+	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness { return newHarness(tb, groups...) })
 }
 
 func TestTheContractHoldsWithoutOptionalAbilities(t *testing.T) {
-	cloudtest.Run(t, func(t testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
+	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
 		options := simulated.Options{RefreshInterval: 10 * time.Second, NotifyChanges: true, PlainGroups: true}
-		return newHarnessOf(t, options, groups...)
+		return newHarnessOf(tb, options, groups...)
 	})
 }

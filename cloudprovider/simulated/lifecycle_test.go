@@ -36,19 +36,19 @@ func slow() simulated.Group {
 	return g
 }
 
-func newWorld(t testing.TB, groups ...simulated.Group) *world {
-	t.Helper()
-	return newWorldOf(t, simulated.Options{}, groups...)
+func newWorld(tb testing.TB, groups ...simulated.Group) *world {
+	tb.Helper()
+	return newWorldOf(tb, simulated.Options{}, groups...)
 }
 
-func newWorldOf(t testing.TB, options simulated.Options, groups ...simulated.Group) *world {
-	t.Helper()
+func newWorldOf(tb testing.TB, options simulated.Options, groups ...simulated.Group) *world {
+	tb.Helper()
 	clk := clocktesting.NewFakeClock(start)
 	cloud, err := simulated.NewWithOptions(clk, options, groups...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return &world{TB: t, clock: clk, Cloud: cloud}
+	return &world{TB: tb, clock: clk, Cloud: cloud}
 }
 
 func (w *world) must(err error) {
