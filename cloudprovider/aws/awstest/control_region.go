@@ -88,7 +88,8 @@ func (s *Server) Allow(actions ...string) {
 	}
 }
 
-// Instances returns all instances of all groups, also ending ones that are still listed, sorted by group, launch time and id.
+// Instances returns all instances of all groups, also ending ones that are still listed, sorted by group and launch time; equal times
+// stay in the order of launch.
 func (s *Server) Instances() []Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +100,8 @@ func (s *Server) Instances() []Instance {
 			all = append(all, m.clone())
 		}
 	}
-	slices.SortFunc(all, func(a, b Instance) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), a.LaunchTime.Compare(b.LaunchTime), strings.Compare(a.ID, b.ID))
+	slices.SortStableFunc(all, func(a, b Instance) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), a.LaunchTime.Compare(b.LaunchTime))
 	})
 	return all
 }

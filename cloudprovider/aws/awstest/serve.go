@@ -198,16 +198,14 @@ func (a answer) send(w http.ResponseWriter, now time.Time) {
 	if _, err := w.Write(body); err != nil {
 		return // the client is gone, and that is its own business
 	}
-	if a.truncated {
+	if a.truncated && http.NewResponseController(w).Flush() == nil {
 		cut(w)
 	}
 }
 
-// cut closes the connection behind what was written so far.
+// cut closes the connection behind what was flushed so far. It doesn't flush: that would send headers where nothing was to be sent.
 func cut(w http.ResponseWriter) {
-	controller := http.NewResponseController(w)
-	_ = controller.Flush() // nothing to flush is no fault
-	conn, _, err := controller.Hijack()
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, fmt.Sprintf("this connection can't be cut: %v", err), http.StatusBadGateway)
 		return
