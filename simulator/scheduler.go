@@ -36,6 +36,9 @@ type Options struct {
 	Parallelism int
 	// Without names plug-ins that are left out because an API that they need is absent (see PluginsNeeding).
 	Without []string
+	// Disabled says of a plug-in whether it is out of action now; nil: none ever is. It is asked at every question, so that a plug-in can
+	// go while what it needs cannot be read (see PluginsNeeding) and come back. It must be quick and safe for concurrent use.
+	Disabled func(plugin string) bool
 }
 
 // initMetrics makes the instruments that the framework counts with. They are never registered, hence count nothing; without
@@ -57,7 +60,7 @@ func NewScheduler(ctx context.Context, factory informers.SharedInformerFactory, 
 	// The framework runs a goroutine for metrics that nobody records here, until its context ends.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	built, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
+	built, err := runtime.NewFramework(ctx, gated(plugins.NewInTreeRegistry(), options.Disabled), profile,
 		runtime.WithInformerFactory(factory),
 		runtime.WithSnapshotSharedLister(sharedLister{s.question}),
 		runtime.WithSharedCSIManager(csiManager{s.question}),
