@@ -1,9 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -21,6 +22,7 @@ import (
 	"example.com/cluster-autoscaler/expander"
 	"example.com/cluster-autoscaler/metrics"
 	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/taints"
 )
 
 // source is where observations come from.
@@ -66,6 +68,7 @@ type Autoscaler struct {
 	clock     clock.WithTicker
 	options   config.Options
 
+	rules    taints.Rules
 	registry *clusterstate.Registry
 	planner  *scaledown.Planner
 	// started is when the process started to lead, cleaned whether the first iteration has tidied up after the process before.
@@ -73,6 +76,9 @@ type Autoscaler struct {
 	cleaned bool
 	// lastProgress is the time of the last iteration that began work.
 	lastProgress time.Time
+	// young is set while the latest iteration held pods back because all of them are new; settled once no other has joined them for a while.
+	young   *report.CoolDown
+	settled bool
 }
 
 // New returns an Autoscaler whose memory is empty. It starts nothing.
@@ -81,6 +87,7 @@ func New(with Collaborators, options config.Options) *Autoscaler {
 	return &Autoscaler{
 		source: with.Source, cloud: with.Cloud, scheduler: with.Scheduler, expander: with.Expander, act: with.Actuator,
 		teller: with.Teller, health: with.Health, metrics: with.Metrics, clock: with.Clock, options: options,
+		rules:    TaintRules(options.Templates),
 		registry: clusterstate.NewRegistry(options.ClusterState, now),
 		planner:  scaledown.NewPlanner(with.Scheduler, scaledown.NewOptions(options)),
 		started:  now,
@@ -117,16 +124,17 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	a.registry.Ended(finished)
 	state := a.registry.Observe(seen)
 	told.Repair, state = a.repair(ctx, seen, state)
+	a.young = nil
 	if state.Cluster.Healthy && ctx.Err() == nil {
 		a.metrics.Activity(metrics.ActivityAutoscaling, seen.At)
 		var pending pending
 		told.ScaleUp, pending, state = a.grow(ctx, seen, state)
 		told.ScaleDown, state = a.shrink(ctx, seen, state, pending)
-		told.ScaleUp, state = a.keepMinimum(ctx, seen, state, told.ScaleUp, pending)
+		told.ScaleUp, state = a.keepMinimum(ctx, state, told.ScaleUp, pending)
 		told.Errors = append(told.Errors, pending.errs...)
 	}
 	told.ScaleDown.Finished = finished
-	told = conclude(told, seen, state)
+	told = conclude(told, seen, state, a.rules)
 	a.progress(told)
 	a.teller.Tell(ctx, told)
 	return told, told.Err()
@@ -196,7 +204,7 @@ func (a *Autoscaler) shrink(
 	plan, err := a.planner.Plan(ctx, scaledown.In{
 		Seen: waiting.without(seen), State: state, Snapshot: seen.Snapshot,
 		Budget:    newBudget(a.clock, a.options.ScaleDown.SimulationTimeout),
-		YoungPods: waiting.young || len(waiting.errs) > 0,
+		YoungPods: waiting.young != nil || len(waiting.errs) > 0,
 	})
 	a.metrics.Took(metrics.FunctionFindUnneeded, a.clock.Now().Sub(start))
 	if err != nil {
@@ -240,8 +248,9 @@ func shrinkReport(plan scaledown.Plan, started act.Shrunk) report.ScaleDown {
 }
 
 // conclude adds to the report what follows from the state at the end.
-func conclude(told report.Report, seen observation.Observation, state clusterstate.State) report.Report {
+func conclude(told report.Report, seen observation.Observation, state clusterstate.State, rules taints.Rules) report.Report {
 	told.Cluster = state.Cluster
+	told.Cluster.Taints = countTaints(seen.Nodes, rules)
 	unneeded := map[cloudprovider.GroupID]int{}
 	for _, node := range told.ScaleDown.Unneeded {
 		unneeded[node.Group]++
@@ -276,6 +285,16 @@ func features(seen observation.Observation) []report.Feature {
 		out = append(out, f)
 	}
 	return out
+}
+
+// mergeVerdicts puts the nodes that act refused to touch among those that stay, by ascending name.
+func mergeVerdicts(kept, refused []report.NodeVerdict) []report.NodeVerdict {
+	if len(refused) == 0 {
+		return kept
+	}
+	all := slices.Concat(kept, refused)
+	slices.SortStableFunc(all, func(a, b report.NodeVerdict) int { return cmp.Compare(a.Node, b.Node) })
+	return all
 }
 
 // budget is how long a search may take.

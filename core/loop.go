@@ -49,6 +49,12 @@ func (a *Autoscaler) iterate(ctx context.Context) {
 	a.metrics.Activity(metrics.ActivityMainSuccessful, end)
 }
 
+const (
+	// quiet is how long no other pod may turn unschedulable for a burst of pods to be over. A controller creates pods much faster
+	// than one in this time; more delays the scale-up for each burst by as much.
+	quiet = 300 * time.Millisecond
+)
+
 // wait pauses until the next iteration is due; false: ctx ended. since is when the iteration before the last one began: work that was begun
 // since then makes the next iteration due at once (loop-and-scale-up 1.1).
 func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
@@ -57,6 +63,8 @@ func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
 	woken, changed := a.source.Woken(), a.cloud.Changed()
 	if !a.options.Loop.FrequentLoops {
 		woken, changed = nil, nil
+	} else if a.young != nil {
+		return a.settle(ctx, *a.young)
 	} else if !a.lastProgress.Before(since) {
 		select {
 		case <-woken: // the iteration that starts now sees that pod too
@@ -72,6 +80,28 @@ func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
 	case <-changed:
 	}
 	return true
+}
+
+// settle pauses until a burst of new pods is over: no other one has joined for a while, or its window is closed.
+func (a *Autoscaler) settle(ctx context.Context, young report.CoolDown) bool {
+	window := a.clock.NewTimer(max(0, min(young.Until.Sub(a.clock.Now()), a.options.Loop.ScanInterval)))
+	defer window.Stop()
+	pause := a.clock.NewTimer(quiet)
+	defer func() { pause.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-window.C():
+			return true
+		case <-pause.C():
+			a.settled = true
+			return true
+		case <-a.source.Woken():
+			pause.Stop()
+			pause = a.clock.NewTimer(quiet)
+		}
+	}
 }
 
 // progress remembers that an iteration began work whose result the next one should look at soon.

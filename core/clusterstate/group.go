@@ -1,10 +1,10 @@
 package clusterstate
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/observation"
@@ -13,104 +13,145 @@ import (
 )
 
 // group makes the state of one group as far as it follows from what is seen; finish adds what follows from requests and failures.
-func (r *Registry) group(group observation.Group, nodes *members) GroupState {
-	m := r.memory(group.ID)
+func (r *Registry) group(group observation.Group, nodes classified) GroupState {
+	m, own := r.memory(group.ID), nodes.of[group.ID]
 	gs := GroupState{
 		GroupStatus: report.GroupStatus{
-			Group: group.ID, Min: group.Min, Max: group.Max, Target: group.Target, Counts: nodes.counts,
+			Group: group.ID, Min: group.Min, Max: group.Max, Target: m.target(group, r.seen.At), Counts: own.counts,
 		},
-		Ready: nodes.ready, NotStarted: nodes.notStarted,
 	}
-	firstSeen := make(map[string]time.Time, len(m.firstSeen))
-	listed := 0
-	for _, instance := range group.Instances {
-		switch {
-		case instance.State == cloudprovider.InstanceDeleting:
-			continue
-		case instance.Error != nil && instance.State == cloudprovider.InstanceCreating:
-			gs.Failed = append(gs.Failed, instance)
-		case instance.Error == nil && !nodes.providerIDs[instance.ID]:
-			since, known := m.firstSeen[instance.ID]
-			if !known {
-				since = r.seen.At
-			}
-			firstSeen[instance.ID] = since
-			long := since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
-			gs.Unregistered = append(gs.Unregistered, UnregisteredInstance{Instance: instance, FirstSeen: since, Long: long})
-			if long {
-				gs.Counts.LongUnregistered++
-			} else {
-				gs.Counts.Unregistered++
-			}
-		}
-		listed++
-	}
-	m.firstSeen = firstSeen
+	t := r.takeStock(&gs, group, nodes)
 	for _, deletion := range r.seen.Deletions {
 		if deletion.Group == group.ID {
 			gs.Deleting++
 		}
 	}
-	if nodes.counts.Registered > 0 || len(firstSeen) > 0 {
+	c := gs.Counts
+	if c.Registered+c.Unregistered+c.LongUnregistered > 0 {
 		gs.LastProbe = r.seen.At
 	}
-	gs.Upcoming = r.upcoming(gs, group, listed)
-	r.judgeSize(&gs)
+	gs.Lost = m.lost(max(0, gs.Target-t.standing), r.seen.At, group.Options.MaxNodeProvisionTime)
+	gs.Upcoming = max(0, gs.Target-t.arrived-t.hopeless-gs.Lost)
+	r.judgeSize(&gs, t)
 	return gs
 }
 
-// upcoming is how many nodes are on their way: what the group should have and neither has nor has lost, whoever asked for it.
-// Places that no instance stands for count for the provision time only.
-func (r *Registry) upcoming(gs GroupState, group observation.Group, listed int) int {
-	m := r.memory(group.ID)
-	c := gs.Counts
-	lost := 0
-	if missing := gs.Target - listed; missing <= 0 {
-		m.missingSince = time.Time{}
-	} else {
-		if m.missingSince.IsZero() {
-			m.missingSince = r.seen.At
-		}
-		if m.missingSince.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At) {
-			lost = missing
-		}
-	}
-	return max(0, gs.Target-c.Ready-c.Unready-c.Suspended-c.LongUnregistered-len(gs.Failed)-lost)
+// stock says what stands for the places of a group's target.
+type stock struct {
+	// standing are the places that a node or an instance stands for. arrived are those of them whose machine has become a node
+	// that was ready once or should have been; hopeless are those whose machine will not become one.
+	standing, arrived, hopeless int
+	// registered are the nodes that take up a place.
+	registered int
 }
 
-// judgeSize records since when the registered nodes do not match the target (loop-and-scale-up 2.6).
-func (r *Registry) judgeSize(gs *GroupState) {
+// takeStock sorts the group's instances and nodes. Machines that are ending take up no place: the target has forgotten them.
+func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes classified) stock {
+	own := nodes.of[group.ID]
+	var t stock
+	ending, listed := map[string]bool{}, make(map[string]bool, len(group.Instances))
+	for _, instance := range group.Instances {
+		listed[instance.ID] = true
+		switch {
+		case instance.State == cloudprovider.InstanceDeleting:
+			ending[instance.ID] = true
+		case own.providerIDs[instance.ID]: // counted as a node below
+		case nodes.providerIDs[instance.ID]: // its node exists, but it cannot be told whose it is
+			t.standing, t.arrived = t.standing+1, t.arrived+1
+		case instance.Error != nil:
+			t.standing, t.hopeless = t.standing+1, t.hopeless+1
+			if instance.State == cloudprovider.InstanceCreating {
+				gs.Failed = append(gs.Failed, instance)
+			}
+		default:
+			t.standing++
+			t.hopeless += r.unregistered(gs, group, instance)
+		}
+	}
+	r.memory(group.ID).keepUnregistered(gs.Unregistered)
+	for _, node := range own.nodes {
+		gone := node.class == classDeleted && !listed[node.providerID]
+		if ending[node.providerID] || gone {
+			if !gone {
+				gs.ExpectedDeletions++
+			}
+			continue
+		}
+		t.standing, t.registered = t.standing+1, t.registered+1
+		switch node.class {
+		case classNotStarted:
+			gs.NotStarted = append(gs.NotStarted, node.name)
+		case classReady:
+			gs.Ready = append(gs.Ready, node.name)
+			t.arrived++
+		case classUnset, classDeleted, classSuspended, classUnready:
+			t.arrived++
+		}
+	}
+	return t
+}
+
+// unregistered notes an instance without a node and returns 1 if that has been so for longer than the provision time.
+func (r *Registry) unregistered(gs *GroupState, group observation.Group, instance cloudprovider.Instance) (hopeless int) {
+	since, known := r.memory(group.ID).firstSeen[instance.ID]
+	if !known {
+		since = r.seen.At
+	}
+	long := since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
+	gs.Unregistered = append(gs.Unregistered, UnregisteredInstance{Instance: instance, FirstSeen: since, Long: long})
+	if !long {
+		gs.Counts.Unregistered++
+		return 0
+	}
+	gs.Counts.LongUnregistered++
+	return 1
+}
+
+// keepUnregistered remembers since when the instances have no node, and forgets all others.
+func (m *memory) keepUnregistered(instances []UnregisteredInstance) {
+	m.firstSeen = make(map[string]time.Time, len(instances))
+	for _, instance := range instances {
+		m.firstSeen[instance.Instance.ID] = instance.FirstSeen
+	}
+}
+
+// lost notes how many places of the target nothing stands for, and returns how many of them have been empty for longer than the
+// provision time. When places are filled, the oldest ones count as filled: an empty place is rather waited for than bought twice.
+func (m *memory) lost(empty int, at time.Time, provision time.Duration) int {
+	for len(m.emptySince) < empty {
+		m.emptySince = append(m.emptySince, at)
+	}
+	m.emptySince = slices.Clone(m.emptySince[len(m.emptySince)-empty:])
+	lost := 0
+	for _, since := range m.emptySince {
+		if since.Add(provision).Before(at) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// judgeSize records since when fewer or more nodes are registered than the target accounts for (loop-and-scale-up 2.6).
+func (r *Registry) judgeSize(gs *GroupState, t stock) {
 	m := r.memory(gs.Group)
-	c := gs.Counts
-	probed := c.Registered > 0 || c.Unregistered+c.LongUnregistered > 0
-	if !probed || (c.Registered <= gs.Target && c.Registered >= gs.Target-c.Unregistered-c.LongUnregistered-len(gs.Failed)) {
+	probed := !gs.LastProbe.IsZero()
+	if !probed || (t.registered <= gs.Target && t.standing >= gs.Target) {
 		m.wrongSize = nil
 		return
 	}
-	if m.wrongSize == nil || m.wrongSize.Registered != c.Registered || m.wrongSize.Target != gs.Target {
-		m.wrongSize = &WrongSize{Registered: c.Registered, Target: gs.Target, Since: r.seen.At}
+	if m.wrongSize == nil || m.wrongSize.Registered != t.registered || m.wrongSize.Target != gs.Target {
+		m.wrongSize = &WrongSize{Registered: t.registered, Target: gs.Target, Since: r.seen.At}
 	}
 	size := *m.wrongSize
+	size.Empty = max(0, gs.Target-t.standing)
 	gs.WrongSize = &size
 }
 
 // finish adds health, back-off, the open request and the stamps.
 func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	m := r.memory(group.ID)
-	if m.backoff != nil && m.backoff.forgotten(r.seen.At, r.durations) {
-		m.backoff = nil
-	}
-	if m.setAside != nil && m.setAside.Until.Before(r.seen.At) {
-		m.setAside = nil
-	}
 	gs.Backoff = m.backoff.status(r.seen.At)
-	gs.SetAside = m.setAside
-	switch {
-	case group.Stale != nil:
-		gs.SetAside = &report.GroupSetAside{Error: group.Stale.Error()}
-	case group.Suspended != "":
-		gs.SetAside = &report.GroupSetAside{Error: group.Suspended}
-	}
+	gs.SetAside = r.aside(*gs, group)
 	if m.request != nil {
 		request := *m.request
 		gs.Request = &request
@@ -121,13 +162,41 @@ func (r *Registry) finish(gs *GroupState, group observation.Group) {
 
 	c := gs.Counts
 	gs.Expected = c.Ready + c.Unready + c.NotStarted + c.Suspended
-	gs.Missing = max(0, gs.Target-c.LongUnregistered-gs.Upcoming-len(gs.Failed)-c.Ready-c.Suspended)
+	gs.Missing = c.Unready + gs.Lost
 	gs.Healthy = !r.tooMany(gs.Missing, gs.Expected)
+	if gs.Expected+c.Deleted+c.Unregistered+c.LongUnregistered == 0 {
+		gs.Healthy = gs.Missing == 0
+	}
+}
+
+// aside says why the group is left alone; nil: it is not.
+func (r *Registry) aside(gs GroupState, group observation.Group) *report.GroupSetAside {
+	m := r.memory(group.ID)
+	if m.setAside != nil && m.setAside.Until.Before(r.seen.At) {
+		m.setAside = nil
+	}
+	why := ""
+	switch {
+	case group.Stale != nil:
+		why = group.Stale.Error()
+	case group.Suspended != "":
+		why = group.Suspended
+	case gs.Incomplete:
+		why = incomplete(gs, group)
+	}
+	if why == "" {
+		m.asideSince = time.Time{}
+		return m.setAside
+	}
+	if m.asideSince.IsZero() {
+		m.asideSince = r.seen.At
+	}
+	return &report.GroupSetAside{Error: why, Since: m.asideSince}
 }
 
 // tooMany is the one test of health, for the cluster and for a group (loop-and-scale-up 2.8).
 func (r *Registry) tooMany(bad, all int) bool {
-	return bad > r.options.OKUnreadyCount && float64(bad) > r.options.MaxUnreadyPercentage/100*float64(all)
+	return bad > r.options.OKUnreadyCount && float64(bad)*100 > r.options.MaxUnreadyPercentage*float64(all)
 }
 
 // cluster makes the state of the whole cluster. Only nodes of managed groups count for health unless the option says otherwise.
@@ -138,7 +207,7 @@ func (r *Registry) cluster(seen observation.Observation, nodes classified) repor
 	}
 	status := report.ClusterStatus{
 		Counts: nodes.all, Managed: nodes.managed, Healthy: !r.tooMany(judged.Unready, judged.Registered),
-		Pending: len(seen.Unschedulable) + len(seen.Unprocessed), Unprocessed: len(seen.Unprocessed),
+		Pending: len(seen.Unschedulable) + len(seen.Unprocessed), Unprocessed: len(seen.Unprocessed), Taints: seen.Taints,
 	}
 	for _, node := range seen.Nodes {
 		if BeingDeleted(node, seen.At) {
@@ -148,43 +217,6 @@ func (r *Registry) cluster(seen observation.Observation, nodes classified) repor
 		status.Memory += node.Status.Capacity.Memory().Value()
 	}
 	return status
-}
-
-// settlePurchases forgets the pods whose nodes are at work, or will not come, and returns the others. A node is at work once it has
-// been ready for the settling time.
-func (r *Registry) settlePurchases(state State, nodes classified) map[types.UID]report.PurchaseOnTheWay {
-	waitingFor := make(map[types.UID]report.PurchaseOnTheWay, len(r.purchases))
-	for pod, bought := range r.purchases {
-		gs, known := state.Group(bought.group)
-		if !known || r.memory(bought.group).backoff.failedSince(bought.at) {
-			delete(r.purchases, pod)
-			continue
-		}
-		until, waiting := bought.until(nodes.of[bought.group], gs)
-		switch {
-		case waiting:
-			waitingFor[pod] = report.PurchaseOnTheWay{Group: bought.group}
-		case until.After(state.At):
-			waitingFor[pod] = report.PurchaseOnTheWay{Group: bought.group, Until: until}
-		default:
-			delete(r.purchases, pod)
-		}
-	}
-	return waitingFor
-}
-
-// until is when the nodes bought since have been ready for the settling time; waiting is true while one of them is not ready yet.
-func (p purchase) until(nodes *members, gs GroupState) (until time.Time, waiting bool) {
-	waiting = gs.Upcoming > 0
-	for _, b := range nodes.born {
-		if b.created.Before(p.at.Truncate(time.Second)) || b.readySince.IsZero() {
-			continue
-		}
-		if end := b.readySince.Add(settlingTime); end.After(until) {
-			until = end
-		}
-	}
-	return until, waiting
 }
 
 // recentDeletion is for how long a deletion taint says that the node is on its way out.

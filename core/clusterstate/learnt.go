@@ -1,6 +1,13 @@
 package clusterstate
 
 import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/processors/nodeinfos"
 	"example.com/cluster-autoscaler/processors/pendingpods"
 )
@@ -9,6 +16,34 @@ import (
 type learnt struct {
 	templates []nodeinfos.LearntTemplate
 	hints     pendingpods.Hints
+	// attempts are purchases that may or may not have brought a node that fits, with the time until which not to repeat them.
+	attempts map[Attempt]time.Time
+}
+
+// Attempt is a purchase of a node of the group for the pod that may or may not have brought a node that fits it.
+type Attempt struct {
+	Pod   types.UID
+	Group cloudprovider.GroupID
+}
+
+// Attempted notes the pods whose group may also deliver nodes that do not fit them.
+func (r *Registry) Attempted(pods []report.PodVerdict) {
+	for _, pod := range pods {
+		unsure, ok := pod.Own.(report.NotGuaranteed)
+		if !ok || pod.Fate != report.PodTriggered {
+			continue
+		}
+		if r.learnt.attempts == nil {
+			r.learnt.attempts = map[Attempt]time.Time{}
+		}
+		r.learnt.attempts[Attempt{Pod: pod.Pod.UID, Group: pod.Grown}] = unsure.Until
+	}
+}
+
+// Attempts are the purchases that are not to be repeated yet, with the time until which. The map is a copy.
+func (r *Registry) Attempts(now time.Time) map[Attempt]time.Time {
+	maps.DeleteFunc(r.learnt.attempts, func(_ Attempt, until time.Time) bool { return !until.After(now) })
+	return maps.Clone(r.learnt.attempts)
 }
 
 // Learn keeps what was learnt about fresh nodes, in the place of what was known.

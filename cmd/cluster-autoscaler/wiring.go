@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core"
+	"example.com/cluster-autoscaler/core/act"
+	"example.com/cluster-autoscaler/core/config"
+	"example.com/cluster-autoscaler/core/health"
+	"example.com/cluster-autoscaler/core/observation"
+	"example.com/cluster-autoscaler/expander"
+	"example.com/cluster-autoscaler/metrics"
+	"example.com/cluster-autoscaler/processors/status"
+	"example.com/cluster-autoscaler/simulator"
+)
+
+// shutdownTime is how long putting nodes back into service and telling the world may take at the end.
+const shutdownTime = 20 * time.Second
+
+// process is what lives as long as the process, leading or not.
+type process struct {
+	options   config.Options
+	providers map[string]providerBuilder
+	client    kubernetes.Interface
+	registry  *prometheus.Registry
+	health    *health.Check
+	clock     clock.WithTicker
+}
+
+// serveAndLead opens the port, proves that the API server answers, and leads when it is this process' turn. It returns nil when ctx ends.
+func serveAndLead(ctx context.Context, options config.Options, providers map[string]providerBuilder) error {
+	p := process{options: options, providers: providers, registry: prometheus.NewRegistry(), clock: clock.RealClock{}}
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	measureRequests(p.registry)
+	p.health = health.New(p.clock, health.Limits{
+		Inactivity: options.Loop.MaxInactivity, Failing: options.Loop.MaxFailingTime, Startup: options.Loop.MaxStartupTime,
+	})
+	listener, err := listen(ctx, options.Process.Address)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	group, running := errgroup.WithContext(running)
+	group.Go(func() error { return serve(running, listener, handler(p.registry, p.health, options.Debug.Profiling)) })
+	group.Go(func() error {
+		defer stop() // nothing is left to serve for
+		return p.lead(running)
+	})
+	return group.Wait()
+}
+
+// lead connects to the API server and takes part in the election.
+func (p *process) lead(ctx context.Context) error {
+	cfg, err := restConfig(p.options.API)
+	if err != nil {
+		return err
+	}
+	if p.client, err = kubernetes.NewForConfig(cfg); err != nil {
+		return fmt.Errorf("making the client of the API server %s: %w", cfg.Host, err)
+	}
+	if err := proveAccess(ctx, p.client, cfg.Host); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end before the API server answered
+		}
+		return err
+	}
+	identity, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host name, which is the identity of this process in the election: %w", err)
+	}
+	recorder, stopEvents, err := p.events(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer stopEvents()
+	return lead(ctx, election{
+		options: p.options.LeaderElection, namespace: p.options.Process.Namespace, identity: identity, client: p.client, recorder: recorder,
+	}, func(ctx context.Context) error { return p.autoscale(ctx, recorder) })
+}
+
+// events makes the recorder of Kubernetes events. They have a client of their own, so that a burst of them slows nothing else down.
+func (p *process) events(ctx context.Context, cfg *rest.Config) (record.EventRecorder, func(), error) {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client for events: %w", err)
+	}
+	options := status.CorrelatorOptions(p.options.Process.Namespace, p.options.Status.ConfigMapName, p.options.Status.RecordDuplicateEvents)
+	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)), record.WithCorrelatorOptions(options))
+	broadcaster.StartEventWatcher(status.LogEvents(klog.FromContext(ctx)))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: status.Component}), broadcaster.Shutdown, nil
+}
+
+// autoscale is the work of the leader. It returns nil when ctx ends, after nodes that were about to be removed are back in service.
+func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) error {
+	p.health.Monitor()
+	m, err := metrics.New(p.registry, metrics.Options{
+		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: p.options.Cloud.Provider == "aws",
+	})
+	if err != nil {
+		return err
+	}
+	limits := p.options.Limits
+	m.Limits(limits.Cores.Min, limits.Cores.Max, limits.Memory.Min, limits.Memory.Max)
+	cloud, err := p.providers[p.options.Cloud.Provider](ctx, p.options, cloudprovider.ObserverFunc(func(call cloudprovider.Call) {
+		m.CloudCall(call.Operation, call.Code, call.Duration)
+	}))
+	if err != nil {
+		return fmt.Errorf("making the cloud provider %s: %w", p.options.Cloud.Provider, err)
+	}
+	if err := proveCloud(ctx, cloud); err != nil {
+		return err
+	}
+	source, err := observation.NewSource(p.client, cloud, p.clock, observationOptions(p.options))
+	if err != nil {
+		return err
+	}
+	parts, err := p.assemble(ctx, cloud, source, recorder, m)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, source, parts)
+}
+
+// proveCloud asks the cloud once, so that a mistake in the configuration ends the start with one clear line. What passes by itself does not.
+func proveCloud(ctx context.Context, cloud cloudprovider.CloudProvider) error {
+	err := cloud.Refresh(ctx)
+	if _, mistaken := errors.AsType[*cloudprovider.ConfigurationError](err); mistaken {
+		return fmt.Errorf("asking the cloud provider %s for its node groups: %w", cloud.Name(), err)
+	}
+	return nil
+}
+
+// parts are what runs while this process leads.
+type parts struct {
+	autoscaler *core.Autoscaler
+	actuator   *act.Actuator
+	teller     *core.Teller
+	cloud      cloudprovider.CloudProvider
+}
+
+func (p *process) assemble(
+	ctx context.Context, cloud cloudprovider.CloudProvider, source *observation.Source, recorder record.EventRecorder, m *metrics.Metrics,
+) (parts, error) {
+	options := p.options
+	profile, err := schedulerProfile(options.Simulation.SchedulerConfigFile)
+	if err != nil {
+		return parts{}, err
+	}
+	scheduler, err := simulator.NewScheduler(ctx, source.Factory(), simulator.Options{
+		Profile: profile, Parallelism: options.Simulation.Parallelism,
+	})
+	if err != nil {
+		return parts{}, err
+	}
+	chain, err := expander.New(options.ScaleUp.Expanders, rand.New(rand.NewPCG(seed(), uint64(p.clock.Now().UnixNano()))))
+	if err != nil {
+		return parts{}, err
+	}
+	var object *status.ConfigMap
+	if options.Status.WriteConfigMap {
+		object = status.NewConfigMap(p.client.CoreV1(), options.Process.Namespace, options.Status.ConfigMapName)
+	}
+	teller := core.StartTelling(ctx, object, recorder, m, p.clock.Now())
+	actuator := act.New(act.Collaborators{
+		Cloud: cloud, Kube: act.NewClient(p.client), Lister: source, Workloads: source.Workloads(), Observer: teller, Clock: p.clock,
+	}, act.NewOptions(options))
+	autoscaler := core.New(core.Collaborators{
+		Source: source, Cloud: cloud, Scheduler: scheduler, Expander: chain, Actuator: actuator, Teller: teller,
+		Health: p.health, Metrics: m, Clock: p.clock,
+	}, options)
+	return parts{autoscaler: autoscaler, actuator: actuator, teller: teller, cloud: cloud}, nil
+}
+
+// run reads, loops and removes until ctx ends, then puts everything in order.
+func (p *process) run(ctx context.Context, source *observation.Source, with parts) error {
+	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
+	var group errgroup.Group
+	group.Go(func() error {
+		source.Run(reading)
+		return nil
+	})
+	if err := source.WaitForSync(ctx); err == nil { // an error means that ctx ended
+		var working errgroup.Group
+		working.Go(func() error {
+			with.actuator.Run(ctx)
+			return nil
+		})
+		with.autoscaler.Run(ctx)
+		_ = working.Wait() // Run reports nothing
+	}
+
+	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer stop()
+	err := errors.Join(with.actuator.Shutdown(ending), with.teller.Stop(ending), with.cloud.Cleanup(ending))
+	stopReading()
+	_ = group.Wait() // Run reports nothing
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Ended without everything in order; the next start will tidy up")
+	}
+	return nil
+}
+
+func schedulerProfile(file string) (simulator.Profile, error) {
+	if file == "" {
+		return simulator.Profile{}, nil
+	}
+	return simulator.LoadProfile(file)
+}
+
+// seed differs from process to process, so that replicas do not draw the same choices.
+func seed() uint64 {
+	hash := fnv.New64a()
+	name, _ := os.Hostname() // an empty name is as good a seed as any
+	_, _ = hash.Write([]byte(name))
+	return hash.Sum64() ^ uint64(os.Getpid())
+}
+
+func observationOptions(options config.Options) observation.Options {
+	d := options.NodeGroupDefaults
+	limits := cloudprovider.ResourceLimits{
+		Min: map[string]int64{"cpu": options.Limits.Cores.Min, "memory": options.Limits.Memory.Min},
+		Max: map[string]int64{"cpu": options.Limits.Cores.Max, "memory": options.Limits.Memory.Max},
+	}
+	for _, gpu := range options.Limits.GPUs {
+		limits.Min[gpu.Type], limits.Max[gpu.Type] = gpu.Count.Min, gpu.Count.Max
+	}
+	return observation.Options{
+		AllowedSchedulers: options.Pods.AllowedSchedulers, BypassedSchedulers: options.Pods.BypassedSchedulers,
+		ExpendableCutoff: options.Pods.ExpendablePriorityCutoff,
+		Taints:           core.TaintRules(options.Templates),
+		GroupDefaults: observation.GroupOptions{
+			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
+			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,
+			MaxNodeProvisionTime: d.MaxNodeProvisionTime, MaxNodeStartupTime: d.MaxNodeStartupTime,
+			IgnoreDaemonSetsUtilization: d.IgnoreDaemonSetsUtilization,
+		},
+		Limits: limits,
+	}
+}
