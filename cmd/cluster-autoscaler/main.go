@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // an image without CA files can talk to the cloud too
 	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/core/config"

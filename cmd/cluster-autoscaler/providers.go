@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type providerBuilder func(ctx context.Context, options config.Options, observer 
 // linkedProviders are the clouds that this binary can drive, by the name that --cloud-provider takes.
 func linkedProviders() map[string]providerBuilder {
 	return map[string]providerBuilder{
-		"aws": newAWS,
+		aws.Name: newAWS,
 	}
 }
 
@@ -33,13 +34,17 @@ func checkProvider(name string, known map[string]providerBuilder) error {
 }
 
 func newAWS(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
+	var file []byte
+	if path := options.Cloud.ConfigFile; path != "" {
+		var err error
+		if file, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("--cloud-config=%q: want a readable file: %w", path, err)
+		}
+	}
 	return aws.New(ctx, aws.Options{
-		NodeGroups:    options.Cloud.Nodes,
-		AutoDiscovery: options.Cloud.AutoDiscovery,
-		ConfigFile:    options.Cloud.ConfigFile,
-		StaticTypes:   options.Cloud.AWSStaticInstanceList,
-		UserAgent:     "cluster-autoscaler/" + versionText(),
-		Clock:         clock.RealClock{},
-		Observer:      observer,
+		Nodes: options.Cloud.Nodes, AutoDiscovery: options.Cloud.AutoDiscovery, CloudConfig: file,
+		StaticInstanceTypes:  options.Cloud.AWSStaticInstanceList,
+		MaxNodeProvisionTime: options.NodeGroupDefaults.MaxNodeProvisionTime,
+		Version:              versionText(), Clock: clock.RealClock{}, Observer: observer,
 	})
 }

@@ -47,4 +47,3 @@ type latencies struct{ seconds *prometheus.HistogramVec }
 func (l latencies) Observe(_ context.Context, verb string, u url.URL, took time.Duration) {
 	l.seconds.WithLabelValues(verb, u.Host).Observe(took.Seconds())
 }
-
