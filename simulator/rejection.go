@@ -143,3 +143,12 @@ func untolerated(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
 	}
 	return &taint
 }
+
+// FilterCodes lists all codes, in the order in which they are declared. The slice is a new one.
+func FilterCodes() []FilterCode {
+	return []FilterCode{
+		InsufficientResource, TaintNotTolerated, NodeAffinityMismatch, NodeUnschedulable, HostPortTaken, PodAffinityMismatch, PodAntiAffinity,
+		ExistingPodAntiAffinity, TopologySpread, VolumeZone, VolumeUnbound, VolumeInUse, AttachLimit, ResourceClaim, ResourceClaimsNotSimulated,
+		NodeFeatureMissing, OtherFilter,
+	}
+}

@@ -16,7 +16,7 @@ const alone = 8
 
 // scan looks for the first node in search order on which a pod fits.
 type scan struct {
-	attempt attempt
+	attempt *attempt
 	order   []*node
 	search  Search
 	start   int
@@ -27,7 +27,7 @@ type scan struct {
 	statuses []*fwk.Status // by position; nil: not acceptable, not looked at, or fits
 }
 
-func newScan(a attempt, order []*node, search Search) *scan {
+func newScan(a *attempt, order []*node, search Search) *scan {
 	s := &scan{attempt: a, order: order, search: search, decided: len(order), statuses: make([]*fwk.Status, len(order))}
 	if count := len(order); count > 0 {
 		s.start = ((search.StartAfter+1)%count + count) % count

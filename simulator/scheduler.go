@@ -84,7 +84,7 @@ func (s *Scheduler) Check(ctx context.Context, snap *Snapshot, pod *corev1.Pod, 
 	}
 	s.ask(snap)
 	defer s.answered()
-	a, rejection, err := s.preFilter(ctx, pod)
+	a, rejection, err := s.begin(ctx, pod)
 	if err != nil || rejection != nil {
 		return rejection, err
 	}
@@ -120,25 +120,32 @@ type attempt struct {
 	by      []string             // the plug-ins that ruled out the others, sorted
 }
 
-// preFilter starts the question about a pod. A rejection is by all nodes.
-func (s *Scheduler) preFilter(ctx context.Context, pod *corev1.Pod) (attempt, *Rejection, error) {
+func newAttempt(filters filters, pod *corev1.Pod) *attempt {
+	return &attempt{filters: filters, pod: pod, state: framework.NewCycleState()}
+}
+
+// begin starts the question about a pod. A rejection is by all nodes.
+func (s *Scheduler) begin(ctx context.Context, pod *corev1.Pod) (*attempt, *Rejection, error) {
 	if podfacts.HasResourceClaims(pod) {
-		return attempt{}, &Rejection{Filter: ResourceClaimsNotSimulated, Unresolvable: true}, nil
+		return nil, &Rejection{Filter: ResourceClaimsNotSimulated, Unresolvable: true}, nil
 	}
-	a := attempt{filters: s.filters, pod: pod, state: framework.NewCycleState()}
-	only, status, by := s.filters.RunPreFilterPlugins(ctx, a.state, pod)
+	a := newAttempt(s.filters, pod)
+	status := a.preFilter(ctx)
+	if !status.IsSuccess() && !status.IsRejected() {
+		return nil, nil, fmt.Errorf("asking where pod %s/%s fits: %w", pod.Namespace, pod.Name, status.AsError())
+	}
+	return a, a.rejection(nil, status), nil
+}
+
+// preFilter judges the pod without looking at a single node.
+func (a *attempt) preFilter(ctx context.Context) *fwk.Status {
+	only, status, by := a.filters.RunPreFilterPlugins(ctx, a.state, a.pod)
 	a.only, a.by = only, sets.List(by)
-	if status.IsSuccess() {
-		return a, nil, nil
-	}
-	if !status.IsRejected() {
-		return attempt{}, nil, fmt.Errorf("asking where pod %s/%s fits: %w", pod.Namespace, pod.Name, status.AsError())
-	}
-	return attempt{}, a.rejection(nil, status), nil
+	return status
 }
 
 // judge runs the filters on the node. It may run for several nodes at once.
-func (a attempt) judge(ctx context.Context, n *node) *fwk.Status {
+func (a *attempt) judge(ctx context.Context, n *node) *fwk.Status {
 	if !a.only.AllNodes() && !a.only.NodeNames.Has(n.info.Node().Name) {
 		// In the words of kube-scheduler.
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", a.by))
@@ -146,7 +153,7 @@ func (a attempt) judge(ctx context.Context, n *node) *fwk.Status {
 	return a.filters.RunFilterPlugins(ctx, a.state, a.pod, n.info)
 }
 
-func (a attempt) broken(n *node, status *fwk.Status) error {
+func (a *attempt) broken(n *node, status *fwk.Status) error {
 	return fmt.Errorf("asking whether pod %s/%s fits on node %s: %w", a.pod.Namespace, a.pod.Name, n.info.Node().Name, status.AsError())
 }
 
@@ -184,7 +191,7 @@ func (s *Scheduler) PlaceAnywhere(ctx context.Context, snap *Snapshot, pod *core
 func (s *Scheduler) search(ctx context.Context, snap *Snapshot, pod *corev1.Pod, search Search) (Placement, []NodeRejection, error) {
 	s.ask(snap)
 	defer s.answered()
-	a, rejection, err := s.preFilter(ctx, pod)
+	a, rejection, err := s.begin(ctx, pod)
 	if err != nil {
 		return Placement{}, nil, err
 	}
@@ -203,7 +210,7 @@ func (s *Scheduler) search(ctx context.Context, snap *Snapshot, pod *corev1.Pod,
 }
 
 // rejection is what a status says; nil: the pod fits. A nil node stands for all.
-func (a attempt) rejection(n *node, status *fwk.Status) *Rejection {
+func (a *attempt) rejection(n *node, status *fwk.Status) *Rejection {
 	if status.IsSuccess() {
 		return nil
 	}

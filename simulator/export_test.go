@@ -1,0 +1,110 @@
+package simulator
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+// Contents is everything that a snapshot knows, for comparison: two snapshots with equal contents give equal answers.
+type Contents struct {
+	Nodes                                    []NodeContents // in canonical order
+	Claims                                   map[string]int
+	Places                                   map[string][]string // pod key → nodes, the last placement first
+	Affinity, AntiAffinity, WideAntiAffinity []string
+}
+
+// NodeContents is everything that a snapshot knows about one node.
+type NodeContents struct {
+	Object           *corev1.Node
+	CSI              *storagev1.CSINode
+	Injected         bool
+	Pods             []*corev1.Pod
+	Infos            []string // keys of the framework's pods, sorted
+	Requested        Resources
+	NonZeroRequested [2]int64
+	Allocatable      Resources
+	Ports            fwk.HostPortInfo
+	Claims           map[string]int
+}
+
+// ContentsOf reads all of the snapshot, and the indexes through the listers that the framework reads.
+func ContentsOf(s *Snapshot) Contents {
+	lister := nodeInfoLister{&question{s}}
+	c := Contents{Claims: s.claims, Places: map[string][]string{}}
+	c.Affinity = nodeNames(lister.HavePodsWithAffinityList())
+	c.AntiAffinity = nodeNames(lister.HavePodsWithRequiredAntiAffinityList())
+	c.WideAntiAffinity = nodeNames(lister.HavePodsWithRequiredNonHostScopedAntiAffinityList())
+	for i, n := range s.index.order {
+		if s.index.infos[i] != fwk.NodeInfo(n.info) || s.nodes[n.info.Node().Name] != n {
+			panic("the index and the map of nodes differ at " + n.info.Node().Name)
+		}
+		node := NodeContents{
+			Object: n.info.Node(), CSI: n.csi, Injected: n.injected > 0, Pods: s.Pods(n.info.Node().Name),
+			Requested: s.Requested(n.info.Node().Name), Allocatable: resourcesOf(n.info.Allocatable),
+			NonZeroRequested: [2]int64{n.info.NonZeroRequested.MilliCPU, n.info.NonZeroRequested.Memory},
+			Ports:            n.info.UsedPorts, Claims: n.info.PVCRefCounts,
+		}
+		for _, info := range n.info.Pods {
+			node.Infos = append(node.Infos, string(info.GetPod().UID))
+		}
+		slices.Sort(node.Infos)
+		c.Nodes = append(c.Nodes, node)
+	}
+	for key, first := range s.places {
+		var chain []*placement
+		for p := first; p != nil; p = p.next {
+			chain = append(chain, p)
+		}
+		slices.SortFunc(chain, func(a, b *placement) int { return int(b.turn) - int(a.turn) })
+		for _, p := range chain {
+			c.Places[key] = append(c.Places[key], p.node.info.Node().Name)
+		}
+	}
+	return c
+}
+
+func nodeNames(infos []fwk.NodeInfo, _ error) []string {
+	var names []string
+	for _, info := range infos {
+		names = append(names, info.Node().Name)
+	}
+	return names
+}
+
+// LogLength is how many changes the snapshot could undo.
+func LogLength(s *Snapshot) int { return len(s.log) }
+
+// CheckWithClaims asks the framework even about a pod with resource claims.
+func CheckWithClaims(ctx context.Context, s *Scheduler, snap *Snapshot, pod *corev1.Pod) *Rejection {
+	s.ask(snap)
+	defer s.answered()
+	a := newAttempt(s.filters, pod)
+	status := a.preFilter(ctx)
+	return a.rejection(nil, status)
+}
+
+// FilterPluginNames are the names that the contract knows, for comparison with what a framework lists.
+func FilterPluginNames() []string { return filterPlugins() }
+
+// ActiveFilters are the names of the plug-ins that the scheduler asks, in order: at PreFilter, and at Filter.
+func ActiveFilters(s *Scheduler) (preFilter, filter []string) {
+	lister, ok := s.filters.(interface{ ListPlugins() *config.Plugins })
+	if !ok {
+		return nil, nil
+	}
+	listed := lister.ListPlugins()
+	return pluginNames(listed.PreFilter), pluginNames(listed.Filter)
+}
+
+func pluginNames(set config.PluginSet) []string {
+	var names []string
+	for _, plugin := range set.Enabled {
+		names = append(names, plugin.Name)
+	}
+	return names
+}
