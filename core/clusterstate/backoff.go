@@ -1,6 +1,7 @@
 package clusterstate
 
 import (
+	"strings"
 	"time"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -68,5 +69,5 @@ func cut(message string) string {
 	if len(message) <= messageLimit {
 		return message
 	}
-	return message[:messageLimit-len(truncated)] + truncated
+	return strings.ToValidUTF8(message[:messageLimit-len(truncated)], "") + truncated
 }

@@ -2,6 +2,7 @@ package clusterstate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -24,104 +25,113 @@ const distinctMessages = 3
 // refused draws the consequence of an error of the cloud: the reaction that its type asks for. It returns how many nodes have
 // to be counted as asked for although no answer says so.
 func (r *Registry) refused(outcome report.ResizeOutcome) (unknown int) {
-	m := r.memory(outcome.Group)
-	if transient, ok := errors.AsType[*cloudprovider.TransientError](outcome.Err); ok {
-		if transient.OutcomeUnknown {
-			return outcome.To - outcome.From - outcome.Granted
-		}
+	if lost(outcome.Err) {
+		return max(0, outcome.To-outcome.From-outcome.Granted)
+	}
+	if !lasting(outcome.Err) || r.avoid(outcome.Group, outcome.Err, outcome.At) {
 		return 0
 	}
-	if _, ok := errors.AsType[*cloudprovider.StaleBoundsError](outcome.Err); ok {
-		return 0
-	}
-	if _, ok := errors.AsType[*cloudprovider.GoneError](outcome.Err); ok {
-		r.setAside(outcome.Group, outcome.Err, outcome.At.Add(gonePause))
-		return 0
-	}
-	if configuration, ok := errors.AsType[*cloudprovider.ConfigurationError](outcome.Err); ok {
-		pause := configuration.Retry
-		if pause == 0 {
-			pause = setAsidePause
-		}
-		r.setAside(outcome.Group, outcome.Err, outcome.At.Add(pause))
-		return 0
-	}
-	m.backoff = m.backoff.after(failureOf(outcome.Err), outcome.At, r.durations)
-	r.change(outcome.Group, func(gs *GroupState) { gs.Backoff = m.backoff.status(outcome.At) })
+	r.backOff(outcome.Group, failureOf(outcome.Err), outcome.At)
 	return 0
 }
 
-func (r *Registry) setAside(id cloudprovider.GroupID, err error, until time.Time) {
-	aside := &report.GroupSetAside{Error: err.Error(), Until: until}
-	r.memory(id).setAside = aside
+// avoid sets a group aside if the error asks for that, and reports whether it did.
+func (r *Registry) avoid(id cloudprovider.GroupID, err error, at time.Time) bool {
+	if _, ok := errors.AsType[*cloudprovider.GoneError](err); ok {
+		r.setAside(id, err, at, gonePause)
+		return true
+	}
+	if configuration, ok := errors.AsType[*cloudprovider.ConfigurationError](err); ok {
+		r.setAside(id, err, at, cmp.Or(configuration.Retry, setAsidePause))
+		return true
+	}
+	return false
+}
+
+// lasting tells an error that is likely to come again if the same is tried in the next iteration.
+func lasting(err error) bool {
+	_, transient := errors.AsType[*cloudprovider.TransientError](err)
+	_, stale := errors.AsType[*cloudprovider.StaleBoundsError](err)
+	return err != nil && !transient && !stale && !cutShort(err)
+}
+
+// lost tells an error by which nobody knows whether the call was carried out.
+func lost(err error) bool {
+	transient, ok := errors.AsType[*cloudprovider.TransientError](err)
+	return ok && transient.OutcomeUnknown || !ok && cutShort(err)
+}
+
+// cutShort tells a call that was given up before its answer came.
+func cutShort(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+func (r *Registry) setAside(id cloudprovider.GroupID, err error, at time.Time, pause time.Duration) {
+	m := r.memory(id)
+	since := at
+	if m.setAside != nil {
+		since = m.setAside.Since
+	}
+	aside := &report.GroupSetAside{Error: err.Error(), Since: since, Until: at.Add(pause)}
+	m.setAside = aside
 	r.change(id, func(gs *GroupState) { gs.SetAside = aside })
 }
 
-// FailureCode is the metric label of an error that counts as a failed scale-up; failed is false for errors that do not, nil among them.
-func FailureCode(err error) (code string, failed bool) {
-	if err == nil || harmless(err) {
-		return "", false
-	}
-	return failureOf(err).code, true
-}
-
-// harmless tells the errors after which a group is not backed off.
-func harmless(err error) bool {
-	_, transient := errors.AsType[*cloudprovider.TransientError](err)
-	_, stale := errors.AsType[*cloudprovider.StaleBoundsError](err)
-	_, gone := errors.AsType[*cloudprovider.GoneError](err)
-	_, configuration := errors.AsType[*cloudprovider.ConfigurationError](err)
-	return transient || stale || gone || configuration
+func (r *Registry) backOff(id cloudprovider.GroupID, f failure, at time.Time) {
+	m := r.memory(id)
+	m.backoff = m.backoff.after(f, at, r.durations)
+	r.change(id, func(gs *GroupState) { gs.Backoff = m.backoff.status(at) })
 }
 
 func failureOf(err error) failure {
 	f := failure{class: cloudprovider.ErrorClassOther, code: codeCloudProvider, message: err.Error()}
 	if short, ok := errors.AsType[*cloudprovider.OutOfResourcesError](err); ok {
 		f.class, f.notBefore = cloudprovider.ErrorClassOutOfResources, short.Until
-		if short.Code != "" {
-			f.code = short.Code
-		}
+		f.code = cmp.Or(short.Code, f.code)
 	}
 	if quota, ok := errors.AsType[*cloudprovider.QuotaError](err); ok {
 		f.class = cloudprovider.ErrorClassOutOfResources
-		if quota.Code != "" {
-			f.code = quota.Code
-		}
+		f.code = cmp.Or(quota.Code, f.code)
 	}
 	return f
 }
 
-// timeOut ends a request that is done or whose time is over (loop-and-scale-up 2.5).
-func (r *Registry) timeOut(gs *GroupState, group observation.Group) []report.RequestTimeout {
+// timeOut ends a request that is done or whose time is over (loop-and-scale-up 2.5). Nothing is held against a group that can only be seen
+// as it was some time ago.
+func (r *Registry) timeOut(gs GroupState, group observation.Group) []report.RequestTimeout {
 	m := r.memory(group.ID)
-	if m.request == nil {
+	if m.request == nil || group.Stale != nil {
 		return nil
 	}
-	missing := gs.Target - gs.Counts.Ready - gs.Counts.Unready - gs.Counts.Suspended - gs.Counts.LongUnregistered
-	if missing <= 0 && gs.Counts.LongUnregistered == 0 {
+	over := m.request.Expires.Before(r.seen.At)
+	awaited := gs.Upcoming
+	if over { // until then, what is overdue is older than the request
+		awaited += gs.Counts.LongUnregistered + gs.Lost
+	}
+	if awaited == 0 {
 		m.request = nil
 		return nil
 	}
-	if !m.request.Expires.Before(r.seen.At) {
+	if !over {
 		return nil
 	}
 	late := report.RequestTimeout{Group: group.ID, Increase: m.request.Increase, After: r.seen.At.Sub(m.request.Since)}
 	m.request = nil
-	m.backoff = m.backoff.after(failure{
+	r.backOff(group.ID, failure{
 		class: cloudprovider.ErrorClassOther, code: codeTimeout,
 		message: "nodes did not register within " + group.Options.MaxNodeProvisionTime.String(),
-	}, r.seen.At, r.durations)
+	}, r.seen.At)
 	return []report.RequestTimeout{late}
 }
 
 // newFailures finds the instances that failed since the last iteration, backs the group off for them and takes them off the open
-// request (loop-and-scale-up 2.6a).
-func (r *Registry) newFailures(gs *GroupState, group observation.Group) []report.FailedInstances {
+// request (loop-and-scale-up 2.6a). It does so whoever asked for them: the cloud fails our next request as it failed that one.
+func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
 	type kind struct {
 		code  string
 		class cloudprovider.ErrorClass
 	}
-	m := r.memory(group.ID)
+	m := r.memory(gs.Group)
 	failing := make(map[string]bool, len(gs.Failed))
 	fresh := map[kind]*report.FailedInstances{}
 	for _, instance := range gs.Failed {
@@ -131,7 +141,7 @@ func (r *Registry) newFailures(gs *GroupState, group observation.Group) []report
 		}
 		k := kind{instance.Error.Code, instance.Error.Class}
 		if fresh[k] == nil {
-			fresh[k] = &report.FailedInstances{Group: group.ID, Class: k.class, Code: k.code}
+			fresh[k] = &report.FailedInstances{Group: gs.Group, Class: k.class, Code: k.code}
 		}
 		fresh[k].Count++
 		fresh[k].Messages = append(fresh[k].Messages, instance.Error.Message)
@@ -149,12 +159,9 @@ func (r *Registry) newFailures(gs *GroupState, group observation.Group) []report
 	})
 	for _, f := range news {
 		if m.request != nil {
-			m.request.Increase -= f.Count
-			if m.request.Increase <= 0 {
-				m.request = nil
-			}
+			m.reduce(f.Count)
 		}
-		m.backoff = m.backoff.after(failure{class: f.Class, code: f.Code, message: Joined(f.Messages)}, r.seen.At, r.durations)
+		r.backOff(gs.Group, failure{class: f.Class, code: f.Code, message: Joined(f.Messages)}, r.seen.At)
 	}
 	return news
 }

@@ -32,7 +32,14 @@ func (r *Registry) group(group observation.Group, nodes classified) GroupState {
 	}
 	gs.Lost = m.lost(max(0, gs.Target-t.standing), r.seen.At, group.Options.MaxNodeProvisionTime)
 	gs.Upcoming = max(0, gs.Target-t.arrived-t.hopeless-gs.Lost)
+	gs.Incomplete = incomplete(group.Options, t)
 	r.judgeSize(&gs, t)
+	gs.Expected = c.Ready + c.Unready + c.NotStarted + c.Suspended
+	gs.Missing = max(0, gs.Target-t.hopeless-gs.Upcoming-t.fit)
+	gs.Healthy = !r.tooMany(gs.Missing, gs.Expected)
+	if gs.LastProbe.IsZero() {
+		gs.Healthy = gs.Missing == 0
+	}
 	return gs
 }
 
@@ -41,8 +48,13 @@ type stock struct {
 	// standing are the places that a node or an instance stands for. arrived are those of them whose machine has become a node
 	// that was ready once or should have been; hopeless are those whose machine will not become one.
 	standing, arrived, hopeless int
-	// registered are the nodes that take up a place.
-	registered int
+	// registered are the nodes that take up a place, fit those of them that are ready or suspended.
+	registered, fit int
+}
+
+// incomplete tells a group that grows and shrinks as a whole and of which a part will not come.
+func incomplete(options observation.GroupOptions, t stock) bool {
+	return options.ZeroOrMaxNodeScaling && !options.AllowNonAtomicScaleUpToMax && t.hopeless > 0 && t.hopeless < t.standing
 }
 
 // takeStock sorts the group's instances and nodes. Machines that are ending take up no place: the target has forgotten them.
@@ -57,7 +69,7 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 			ending[instance.ID] = true
 		case own.providerIDs[instance.ID]: // counted as a node below
 		case nodes.providerIDs[instance.ID]: // its node exists, but it cannot be told whose it is
-			t.standing, t.arrived = t.standing+1, t.arrived+1
+			t.standing, t.arrived, t.fit = t.standing+1, t.arrived+1, t.fit+1
 		case instance.Error != nil:
 			t.standing, t.hopeless = t.standing+1, t.hopeless+1
 			if instance.State == cloudprovider.InstanceCreating {
@@ -65,7 +77,7 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 			}
 		default:
 			t.standing++
-			t.hopeless += r.unregistered(gs, group, instance)
+			t.hopeless += r.unregistered(gs, group, instance, own.providerIDs[""])
 		}
 	}
 	r.memory(group.ID).keepUnregistered(gs.Unregistered)
@@ -81,23 +93,27 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 		switch node.class {
 		case classNotStarted:
 			gs.NotStarted = append(gs.NotStarted, node.name)
+			continue
 		case classReady:
 			gs.Ready = append(gs.Ready, node.name)
-			t.arrived++
-		case classUnset, classDeleted, classSuspended, classUnready:
-			t.arrived++
+			t.fit++
+		case classSuspended:
+			t.fit++
+		case classUnset, classDeleted, classUnready:
 		}
+		t.arrived++
 	}
 	return t
 }
 
 // unregistered notes an instance without a node and returns 1 if that has been so for longer than the provision time.
-func (r *Registry) unregistered(gs *GroupState, group observation.Group, instance cloudprovider.Instance) (hopeless int) {
+func (r *Registry) unregistered(gs *GroupState, group observation.Group, instance cloudprovider.Instance, anonymous bool) (hopeless int) {
 	since, known := r.memory(group.ID).firstSeen[instance.ID]
 	if !known {
 		since = r.seen.At
 	}
-	long := since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
+	// While a node of the group does not say which machine it is, it may be this one.
+	long := !anonymous && since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
 	gs.Unregistered = append(gs.Unregistered, UnregisteredInstance{Instance: instance, FirstSeen: since, Long: long})
 	if !long {
 		gs.Counts.Unregistered++
@@ -147,7 +163,7 @@ func (r *Registry) judgeSize(gs *GroupState, t stock) {
 	gs.WrongSize = &size
 }
 
-// finish adds health, back-off, the open request and the stamps.
+// finish adds back-off, the open request and the stamps.
 func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	m := r.memory(group.ID)
 	gs.Backoff = m.backoff.status(r.seen.At)
@@ -159,14 +175,6 @@ func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	gs.ScalingUp = gs.Upcoming > 0 && gs.Request != nil
 	gs.LastScaleUp, gs.LastDeletion, gs.LastFailure = m.lastScaleUp, m.lastDeletion, m.lastFailure
 	gs.RepairFrom = m.repairFrom
-
-	c := gs.Counts
-	gs.Expected = c.Ready + c.Unready + c.NotStarted + c.Suspended
-	gs.Missing = c.Unready + gs.Lost
-	gs.Healthy = !r.tooMany(gs.Missing, gs.Expected)
-	if gs.Expected+c.Deleted+c.Unregistered+c.LongUnregistered == 0 {
-		gs.Healthy = gs.Missing == 0
-	}
 }
 
 // aside says why the group is left alone; nil: it is not.
@@ -182,7 +190,7 @@ func (r *Registry) aside(gs GroupState, group observation.Group) *report.GroupSe
 	case group.Suspended != "":
 		why = group.Suspended
 	case gs.Incomplete:
-		why = incomplete(gs, group)
+		why = "some of its machines will not become nodes, and it grows and shrinks as a whole: its nodes have to be drained first"
 	}
 	if why == "" {
 		m.asideSince = time.Time{}

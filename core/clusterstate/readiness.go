@@ -27,33 +27,40 @@ const (
 type classified struct {
 	all     report.NodeCounts
 	managed report.NodeCounts
-	of      map[cloudprovider.GroupID]*members
+	// of has an entry for every group that is seen.
+	of map[cloudprovider.GroupID]*members
+	// providerIDs are those of all nodes, whosever they are.
+	providerIDs map[string]bool
 }
 
 // members are the nodes of one group.
 type members struct {
-	counts            report.NodeCounts
-	ready, notStarted []string
-	// providerIDs are those of all its nodes.
+	counts report.NodeCounts
+	nodes  []member // by ascending name
+	// providerIDs are those of all its nodes; the empty one is among them if a node has none.
 	providerIDs map[string]bool
-	// born holds for every node when it was created and, if it is ready, since when.
-	born []birth
 }
 
-type birth struct {
-	created    time.Time
-	readySince time.Time // zero: not ready
+// member is one node of a group.
+type member struct {
+	name, providerID string
+	class            class
+	created          time.Time
+	readySince       time.Time // zero: not ready
 }
 
 // classify counts every node once as registered and once by its class.
 func classify(seen observation.Observation) classified {
 	startup := make(map[cloudprovider.GroupID]time.Duration, len(seen.Groups))
-	out := classified{of: make(map[cloudprovider.GroupID]*members, len(seen.Groups))}
+	out := classified{
+		of: make(map[cloudprovider.GroupID]*members, len(seen.Groups)), providerIDs: make(map[string]bool, len(seen.Nodes)),
+	}
 	for _, group := range seen.Groups {
 		startup[group.ID] = group.Options.MaxNodeStartupTime
 		out.of[group.ID] = &members{providerIDs: map[string]bool{}}
 	}
 	for _, node := range seen.Nodes {
+		out.providerIDs[node.Spec.ProviderID] = true
 		id, managed := seen.Members[node.Name]
 		limit, known := startup[id]
 		if !managed || !known {
@@ -66,7 +73,8 @@ func classify(seen observation.Observation) classified {
 		}
 		count(&out.managed, c, resource)
 		if m := out.of[id]; m != nil {
-			m.add(node, c, resource, since)
+			count(&m.counts, c, resource)
+			m.add(node, c, since)
 		}
 	}
 	return out
@@ -75,19 +83,13 @@ func classify(seen observation.Observation) classified {
 // defaultStartupTime holds for nodes without a group.
 const defaultStartupTime = 15 * time.Minute
 
-func (m *members) add(node *corev1.Node, c class, resource bool, readySince time.Time) {
-	count(&m.counts, c, resource)
+func (m *members) add(node *corev1.Node, c class, since time.Time) {
 	m.providerIDs[node.Spec.ProviderID] = true
-	b := birth{created: node.CreationTimestamp.Time}
-	switch c {
-	case classReady:
-		m.ready = append(m.ready, node.Name)
-		b.readySince = readySince
-	case classNotStarted:
-		m.notStarted = append(m.notStarted, node.Name)
-	case classUnset, classDeleted, classSuspended, classUnready:
+	added := member{name: node.Name, providerID: node.Spec.ProviderID, class: c, created: node.CreationTimestamp.Time}
+	if c == classReady {
+		added.readySince = since
 	}
-	m.born = append(m.born, b)
+	m.nodes = append(m.nodes, added)
 }
 
 // classOf judges one node. since is when its readiness last changed; resource is true for a node that waits for a device.

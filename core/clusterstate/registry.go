@@ -1,6 +1,8 @@
 package clusterstate
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,15 +22,16 @@ const setAsidePause = 5 * time.Minute
 // gonePause is how long a group that the cloud does not know any more is left alone before the newest view decides.
 const gonePause = time.Minute
 
-// settlingTime is how long a node bought for a pod is given after it became Ready, before the pod may cause another purchase.
-const settlingTime = 3 * time.Minute
+// viewLag is for how long the cloud's view may still show a group as it was before a write. Providers refresh their views at least
+// once a minute, and what they read may itself be late.
+const viewLag = 2 * time.Minute
 
 // Registry is the memory of requests, failures and back-off. It is not safe for concurrent use: the loop owns it.
 type Registry struct {
 	options   config.ClusterState
 	durations durations
 	groups    map[cloudprovider.GroupID]*memory
-	purchases map[types.UID]purchase
+	purchases map[types.UID][]purchase
 
 	lastScaleUp, lastDeletion, lastFailure time.Time
 
@@ -43,21 +46,61 @@ type memory struct {
 	request  *Request
 	backoff  *backoff
 	setAside *report.GroupSetAside
+	// asideSince is since when the cloud itself keeps the group from being used; zero: it does not.
+	asideSince time.Time
+	// believed is the target after our last write while no view has shown it yet; nil: the view is right.
+	believed *belief
 	// firstSeen is when an instance without a node was first seen, by its id.
 	firstSeen map[string]time.Time
 	// failing holds the ids of instances that had an error when last seen.
 	failing map[string]bool
-	// missingSince is when places without any instance were first seen; zero: none are missing.
-	missingSince                           time.Time
+	// emptySince has one entry, ascending, for each place of the target that nothing stands for.
+	emptySince                             []time.Time
 	wrongSize                              *WrongSize
 	repairFrom                             time.Time
 	lastScaleUp, lastDeletion, lastFailure time.Time
 }
 
-// purchase is the memory that a node of a group was bought for a pod.
-type purchase struct {
-	group cloudprovider.GroupID
-	at    time.Time
+// belief is a target that follows from what was written.
+type belief struct {
+	target int
+	since  time.Time
+	// certain is false if the answer to the write was lost.
+	certain bool
+}
+
+// target is the group's target. A view that does not show our last increase yet must not make us buy the same again.
+func (m *memory) target(group observation.Group, at time.Time) int {
+	b := m.believed
+	switch {
+	case b == nil:
+		return group.Target
+	case group.Target >= b.target:
+	case group.Stale != nil:
+		return b.target
+	case b.certain && at.Sub(b.since) < viewLag:
+		return b.target
+	}
+	m.believed = nil
+	if missing := b.target - group.Target; missing > 0 && m.request != nil { // it was not carried out after all, or somebody took it back
+		m.reduce(missing)
+	}
+	return group.Target
+}
+
+// reduce takes nodes that will not come off the open request.
+func (m *memory) reduce(by int) {
+	m.request.Increase -= by
+	if m.request.Increase <= 0 {
+		m.request = nil
+	}
+}
+
+// lower takes places that were given back off the believed target.
+func (m *memory) lower(by int) {
+	if m.believed != nil {
+		m.believed.target -= by
+	}
 }
 
 // NewRegistry returns an empty memory. start is when the process started; the stamps of the cool-downs begin one hour before it.
@@ -69,7 +112,7 @@ func NewRegistry(options config.ClusterState, start time.Time) *Registry {
 			initial: options.InitialBackoff, longest: options.MaxBackoff, reset: options.BackoffResetTimeout,
 		},
 		groups:      map[cloudprovider.GroupID]*memory{},
-		purchases:   map[types.UID]purchase{},
+		purchases:   map[types.UID][]purchase{},
 		lastScaleUp: past, lastDeletion: past, lastFailure: past,
 	}
 }
@@ -81,9 +124,10 @@ func (r *Registry) Observe(seen observation.Observation) State {
 	nodes := classify(seen)
 	state := State{At: seen.At, Cluster: r.cluster(seen, nodes)}
 	for _, group := range seen.Groups {
-		gs := r.group(group, nodes.of[group.ID])
-		state.TimedOut = append(state.TimedOut, r.timeOut(&gs, group)...)
-		state.Failed = append(state.Failed, r.newFailures(&gs, group)...)
+		r.memory(group.ID).forget(seen.At, r.durations)
+		gs := r.group(group, nodes)
+		state.TimedOut = append(state.TimedOut, r.timeOut(gs, group)...)
+		state.Failed = append(state.Failed, r.newFailures(gs)...)
 		r.finish(&gs, group)
 		state.Groups = append(state.Groups, gs)
 	}
@@ -92,47 +136,67 @@ func (r *Registry) Observe(seen observation.Observation) State {
 	return r.stamped()
 }
 
-// AfterRepair shows the Registry what became of repairs. It returns the state with the sizes that the repairs left.
+// AfterRepair shows the Registry what became of repairs. It returns the state with the sizes that the repairs left, in which the groups
+// concerned are set aside: their sizes are known for sure only in the next iteration.
 func (r *Registry) AfterRepair(outcomes []report.RepairOutcome) State {
 	for _, outcome := range outcomes {
 		m := r.memory(outcome.Group)
-		lowered, failed := outcome.Lowered, outcome.Err != nil
+		ended, errs := 0, []error{outcome.Err}
 		for _, o := range outcome.Outcomes {
-			if o.Err != nil {
-				failed = true
-				continue
+			errs = append(errs, o.Err)
+			if o.Err == nil {
+				ended++
 			}
-			lowered++
 		}
-		if failed {
+		err := errors.Join(errs...)
+		if slices.ContainsFunc(errs, lasting) || err == nil && outcome.Refused != "" {
 			m.repairFrom = outcome.At.Add(repairPause)
+			r.avoid(outcome.Group, err, outcome.At)
 		}
 		r.change(outcome.Group, func(gs *GroupState) {
-			gs.Target = max(gs.Min, gs.Target-lowered)
-			gs.Upcoming = max(0, gs.Upcoming-outcome.Lowered)
+			m.lower(gs.repaired(ended, outcome.Lowered))
 			gs.RepairFrom = m.repairFrom
+			if gs.SetAside == nil && (err != nil || ended+outcome.Lowered > 0) {
+				gs.SetAside = &report.GroupSetAside{Error: "it is being repaired", Since: outcome.At}
+			}
 		})
 	}
 	return r.stamped()
 }
 
+// repaired changes the sizes after so many machines were ended and so many places withdrawn, and returns by how much that lowered the target.
+// At the minimum the cloud replaces a machine that was ended.
+func (gs *GroupState) repaired(ended, withdrawn int) (lowered int) {
+	target := max(min(gs.Target, gs.Min), gs.Target-ended-withdrawn)
+	lowered = gs.Target - target
+	replaced := max(0, ended+withdrawn-lowered)
+	fromLost := min(withdrawn, gs.Lost)
+	gs.Target, gs.Lost = target, gs.Lost-fromLost
+	gs.Upcoming = max(0, min(gs.Upcoming+replaced-(withdrawn-fromLost), target))
+	return lowered
+}
+
 // AfterScaleUp shows the Registry which groups were asked to grow, and for which pods. The state it returns counts the new nodes as
-// upcoming, also those of a request whose answer was lost.
+// upcoming, also those of a request whose answer was lost. A pod counts as bought for by each of the groups that grew.
 func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, triggered []report.PodRef) State {
+	var purchases []purchase
 	for _, outcome := range outcomes {
-		granted := outcome.Granted
+		unknown := 0
 		if outcome.Err != nil {
-			granted += r.refused(outcome)
+			unknown = r.refused(outcome)
 		}
-		if granted <= 0 {
+		if outcome.Granted+unknown <= 0 {
 			continue
 		}
-		r.asked(outcome, granted)
+		expires := r.asked(outcome, unknown)
+		purchases = append(purchases, purchase{group: outcome.Group, nodes: outcome.Granted + unknown, at: outcome.At, expires: expires})
 		if outcome.Granted > 0 {
 			r.lastScaleUp = r.seen.At
-			for _, pod := range triggered {
-				r.purchases[pod.UID] = purchase{group: outcome.Group, at: outcome.At}
-			}
+		}
+	}
+	if len(purchases) > 0 {
+		for _, pod := range triggered {
+			r.purchases[pod.UID] = slices.Concat(r.purchases[pod.UID], purchases)
 		}
 	}
 	return r.stamped()
@@ -156,6 +220,7 @@ func (r *Registry) Ended(outcomes []report.RemovalOutcome) {
 		switch outcome.Result {
 		case report.RemovalOK:
 			m.lastDeletion = outcome.Ended
+			m.lower(1)
 		case report.RemovalDeletionFailed:
 			m.lastFailure = outcome.Ended
 		case report.RemovalTaintFailed, report.RemovalEvictionFailed, report.RemovalInternalFailure:
@@ -163,25 +228,33 @@ func (r *Registry) Ended(outcomes []report.RemovalOutcome) {
 	}
 }
 
-// asked records an accepted increase: a new request, or more of an open one (loop-and-scale-up 2.5).
-func (r *Registry) asked(outcome report.ResizeOutcome, granted int) {
+// asked records an increase, accepted or possibly so: a new request, or more of an open one (loop-and-scale-up 2.5). It returns by when the
+// nodes must have registered.
+func (r *Registry) asked(outcome report.ResizeOutcome, unknown int) (expires time.Time) {
 	m := r.memory(outcome.Group)
-	group, _ := r.seen.GroupOf(outcome.Group)
+	expires = outcome.Deadline
+	if expires.IsZero() {
+		group, _ := r.seen.GroupOf(outcome.Group)
+		expires = outcome.At.Add(group.Options.MaxNodeProvisionTime)
+	}
 	if m.request == nil {
 		m.request = &Request{}
 	}
-	m.request.Increase += granted
-	m.request.Since = outcome.At
-	m.request.Expires = outcome.At.Add(group.Options.MaxNodeProvisionTime)
-	m.lastScaleUp = outcome.At
+	m.request.Increase += outcome.Granted + unknown
+	m.request.Since, m.request.Expires = outcome.At, expires
+	if outcome.Granted > 0 {
+		m.lastScaleUp = outcome.At
+	}
 	r.change(outcome.Group, func(gs *GroupState) {
 		request := *m.request
 		gs.Request = &request
-		gs.Target += granted
-		gs.Upcoming += granted
+		gs.Target += outcome.Granted + unknown
+		gs.Upcoming += outcome.Granted + unknown
 		gs.ScalingUp = true
 		gs.LastScaleUp = m.lastScaleUp
+		m.believed = &belief{target: gs.Target, since: outcome.At, certain: unknown == 0}
 	})
+	return expires
 }
 
 // change edits the state of one group in a copy of the list, so that states handed out before stay as they were.
@@ -199,6 +272,13 @@ func (r *Registry) change(id cloudprovider.GroupID, edit func(*GroupState)) {
 func (r *Registry) stamped() State {
 	r.state.LastScaleUp, r.state.LastDeletion, r.state.LastFailure = r.lastScaleUp, r.lastDeletion, r.lastFailure
 	return r.state
+}
+
+// forget drops a back-off whose last failure is long ago (loop-and-scale-up 2.7).
+func (m *memory) forget(at time.Time, d durations) {
+	if m.backoff != nil && m.backoff.forgotten(at, d) {
+		m.backoff = nil
+	}
 }
 
 func (r *Registry) memory(id cloudprovider.GroupID) *memory {

@@ -32,7 +32,7 @@ type GroupState struct {
 	report.GroupStatus
 	// Request is the open request for more nodes; nil: none.
 	Request *Request
-	// Ready and NotStarted are the names of registered nodes of these classes, ascending.
+	// Ready and NotStarted are the names of registered nodes of these classes, ascending, without those whose machines are ending.
 	Ready, NotStarted []string
 	// Unregistered are the instances without a node, in the order of the cloud; those that take longer than the group's
 	// provision time are marked.
@@ -45,8 +45,12 @@ type GroupState struct {
 	Deleting int
 	// LastScaleUp, LastDeletion and LastFailure are the stamps of the local cool-downs (scale-down 4.2); zero: never.
 	LastScaleUp, LastDeletion, LastFailure time.Time
-	// ExpectedDeletions is how many nodes are on their way out although the cloud has accepted their end already.
+	// ExpectedDeletions is how many registered nodes are on machines that are ending: the target does not count them any more.
 	ExpectedDeletions int
+	// Lost is how many places of the target have had nothing standing for them for longer than the provision time.
+	Lost int
+	// Incomplete is true if a part of a group that grows and shrinks as a whole will not come. It is set aside then.
+	Incomplete bool
 	// Missing and Expected are the numbers behind Healthy.
 	Missing, Expected int
 	// RepairFrom is from when on repairs of this group may be tried again after one failed; zero: at once.
@@ -70,7 +74,10 @@ type UnregisteredInstance struct {
 // WrongSize is a difference between the registered nodes and the target.
 type WrongSize struct {
 	Registered, Target int
-	Since              time.Time
+	// Empty is how many places of the target neither a node nor an instance stands for.
+	Empty int
+	// Since is since when Registered and Target are as they are.
+	Since time.Time
 }
 
 // Group returns the state of the group; ok is false if it is not known.

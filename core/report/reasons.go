@@ -42,7 +42,8 @@ type (
 	// GroupSetAside: the group is left alone because of an error, until a time or (zero) until a refresh says otherwise.
 	GroupSetAside struct {
 		Error string
-		Until time.Time
+		// Since is when it was found; zero: unknown.
+		Since, Until time.Time
 	}
 	// NoTemplate: nobody knows what a fresh node of the group looks like.
 	NoTemplate struct{ Error string }
