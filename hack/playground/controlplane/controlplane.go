@@ -24,7 +24,6 @@ import (
 type Options struct {
 	Binary string // the playground program, which plays the roles
 	Parent string // the folder that gets the control plane's folder; "" is the system's one for temporary files
-	Keep   bool   // leave the folder with the logs behind when stopping
 }
 
 // startTimeout is for a very busy machine: a free one needs some five seconds.
@@ -33,14 +32,15 @@ const startTimeout = 2 * time.Minute
 // ControlPlane is a running control plane. Its methods may be called from several goroutines.
 type ControlPlane struct {
 	folder *folder
-	keep   bool
 	server string
 
 	mutex     sync.Mutex // guards what follows
+	keep      bool
 	processes []*process.Process
 	stopping  bool
+	failure   error
 
-	failed chan error
+	failed chan struct{} // closed when failure is set
 	stop   func() error
 }
 
@@ -56,7 +56,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{folder: home, keep: o.Keep, failed: make(chan error, 1)}
+	c := &ControlPlane{folder: home, failed: make(chan struct{})}
 	c.stop = sync.OnceValue(c.stopAll)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %v", startTimeout))
 	defer cancel()
@@ -121,11 +121,9 @@ func (c *ControlPlane) launch(binary string, role process.Command) error {
 		<-p.Done()
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		if !c.stopping {
-			select {
-			case c.failed <- p.Err():
-			default: // one failure is enough; the others are its consequences
-			}
+		if !c.stopping && c.failure == nil { // one is enough; the others are its consequences
+			c.failure = p.Err()
+			close(c.failed)
 		}
 	}()
 	return nil
@@ -147,7 +145,7 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 
 // waitServiceAccounts waits until pods can be created: admission demands their namespace's default service account.
 func (c *ControlPlane) waitServiceAccounts(ctx context.Context) error {
-	config, err := c.Config("admin")
+	config, err := c.ConfigFor("admin")
 	if err != nil {
 		return err
 	}
@@ -174,7 +172,7 @@ func (c *ControlPlane) waitServiceAccounts(ctx context.Context) error {
 	return nil
 }
 
-// Folder holds credentials, data and logs (*.log, one per process). It goes with Stop unless Options.Keep is set.
+// Folder holds credentials, data and logs (*.log, one per process). It goes with Stop, unless KeepFolder was called.
 func (c *ControlPlane) Folder() string { return c.folder.path }
 
 // Server is the URL of the API server.
@@ -191,9 +189,9 @@ func (c *ControlPlane) Kubeconfig() string {
 // AuditLog is the file with the API server's record of writes, one JSON event per line.
 func (c *ControlPlane) AuditLog() string { return filepath.Join(c.folder.path, auditLogFile) }
 
-// Config is a client configuration without rate limit for one of the users "admin" (a person or a test) and "cloud" (what makes and
+// ConfigFor is a client configuration without rate limit for one of the users "admin" (a person or a test) and "cloud" (what makes and
 // removes Node objects); both have all rights and differ in the audit log.
-func (c *ControlPlane) Config(user string) (*rest.Config, error) {
+func (c *ControlPlane) ConfigFor(user string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.folder.path, kubeconfigName(user)))
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", user, err)
@@ -209,8 +207,15 @@ func (c *ControlPlane) Processes() []*process.Process {
 	return append([]*process.Process{}, c.processes...)
 }
 
-// Failed delivers one error when a child ends without Stop.
-func (c *ControlPlane) Failed() <-chan error { return c.failed }
+// Failed is closed when a child ends without Stop; Failure then says which one and why.
+func (c *ControlPlane) Failed() <-chan struct{} { return c.failed }
+
+// Failure describes the first child that ended without Stop, with the end of its log; nil if there is none.
+func (c *ControlPlane) Failure() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.failure
+}
 
 // Process is the child that plays a role, to measure it or to freeze it; nil for a name that isn't a role.
 func (c *ControlPlane) Process(role string) *process.Process {
@@ -222,6 +227,13 @@ func (c *ControlPlane) Process(role string) *process.Process {
 	return nil
 }
 
+// KeepFolder lets Stop leave the folder behind, for somebody who wants to read the logs.
+func (c *ControlPlane) KeepFolder() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.keep = true
+}
+
 // Stop kills all children, waits until they are gone and removes the folder. Nothing in it is worth a graceful end. It may be
 // called more than once.
 func (c *ControlPlane) Stop() error { return c.stop() }
@@ -229,12 +241,13 @@ func (c *ControlPlane) Stop() error { return c.stop() }
 func (c *ControlPlane) stopAll() error {
 	c.mutex.Lock()
 	c.stopping = true
+	keep := c.keep
 	c.mutex.Unlock()
 	var faults []error
 	for _, p := range c.Processes() {
 		faults = append(faults, p.Kill())
 	}
-	if c.keep {
+	if keep {
 		return errors.Join(append(faults, c.folder.release())...)
 	}
 	return errors.Join(append(faults, c.folder.remove())...)

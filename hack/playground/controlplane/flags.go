@@ -94,7 +94,7 @@ rules:
   resources:
   - {group: "", resources: [nodes, pods, configmaps]}
   - {group: policy, resources: [poddisruptionbudgets]}
-  - {group: apps}
-  - {group: batch}
+  - {group: apps, resources: [deployments, replicasets, statefulsets, daemonsets]}
+  - {group: batch, resources: [jobs]}
 - level: None
 `

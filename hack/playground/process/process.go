@@ -187,9 +187,10 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Stop asks the process to end with SIGTERM and kills it if it still runs after grace. It reports whether it ended by itself.
+// Stop asks the process to end with SIGTERM, also when it is paused, and kills it if it still runs after grace. It reports
+// whether it ended by itself.
 func (p *Process) Stop(grace time.Duration) (gracefully bool, err error) {
-	if err := p.Terminate(); err != nil {
+	if err := errors.Join(p.Terminate(), p.Resume()); err != nil {
 		return false, errors.Join(err, p.Kill())
 	}
 	timer := time.NewTimer(grace)

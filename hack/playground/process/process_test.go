@@ -170,6 +170,19 @@ func TestStopWaitsForAPoliteChild(t *testing.T) {
 	}
 }
 
+func TestStopWakesAPausedChildUp(t *testing.T) {
+	p := start(t, "polite")
+	if _, err := p.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if gracefully, err := p.Stop(time.Minute); err != nil || !gracefully {
+		t.Errorf("gracefully %v, error %v; want true, none", gracefully, err)
+	}
+}
+
 func TestStopKillsAChildThatDoesNotEnd(t *testing.T) {
 	p := start(t, "stubborn")
 	if _, err := p.WaitReady(t.Context()); err != nil {

@@ -1,0 +1,122 @@
+package cloud
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
+	"example.com/cluster-autoscaler/cloudprovider/aws/instancetypes"
+)
+
+// awsServer is the part of the AWS stand-in that machines are read from.
+type awsServer interface {
+	Instances() []awstest.Instance
+	Groups() []awstest.Group
+	InstanceType(name string) (instancetypes.Type, bool)
+	Changed() <-chan struct{}
+}
+
+// AWS shows the instances of Auto Scaling groups as machines. Their kubelets have the labels, taints and resources that the
+// node-template tags of their group promise, as an administrator would keep them equal.
+type AWS struct {
+	server awsServer
+	region string
+}
+
+// NewAWS shows the instances of a stand-in that serves a region.
+func NewAWS(server awsServer, region string) *AWS { return &AWS{server: server, region: region} }
+
+// Changed is closed at the next change of an instance.
+func (a *AWS) Changed() <-chan struct{} { return a.server.Changed() }
+
+// Machines lists the instances of all groups. A tag that a kubelet wouldn't accept is an error: the stand-in was set up wrongly.
+func (a *AWS) Machines() ([]Machine, error) {
+	tags := map[string]groupTags{}
+	for _, group := range a.server.Groups() {
+		parsed, err := parseTags(group.Tags)
+		if err != nil {
+			return nil, fmt.Errorf("reading the tags of group %s: %w", group.Name, err)
+		}
+		tags[group.Name] = parsed
+	}
+	var machines []Machine
+	for _, i := range a.server.Instances() {
+		t, ok := a.server.InstanceType(i.Type)
+		if !ok {
+			return nil, fmt.Errorf("instance %s has type %q, which the stand-in doesn't know", i.ID, i.Type)
+		}
+		machines = append(machines, Machine{
+			ProviderID: i.ProviderID(),
+			NodeName:   i.PrivateDNSName,
+			Address:    i.PrivateIP,
+			Running:    i.Machine == awstest.MachineRunning,
+			Type:       i.Type,
+			Region:     a.region,
+			Zone:       i.Zone,
+			Size:       sizeOf(t),
+			Labels:     tags[i.Group].labels,
+			Taints:     tags[i.Group].taints,
+			Resources:  tags[i.Group].resources,
+		})
+	}
+	return machines, nil
+}
+
+// Limits that kubelets on AWS have when nobody says otherwise.
+const (
+	maxPods     = 110
+	rootDiskGiB = 20
+)
+
+// sizeOf tells what a machine of a type offers, with one address per pod from the machine's network interfaces.
+func sizeOf(t instancetypes.Type) Size {
+	size := Size{VCPUs: t.VCPUs, MemoryMiB: t.MemoryMiB, Architecture: t.Architecture, Pods: maxPods, DiskGiB: rootDiskGiB}
+	if t.ENIs > 0 && t.IPv4PerENI > 0 {
+		size.Pods = min(maxPods, t.ENIs*(t.IPv4PerENI-1)+2)
+	}
+	if t.GPUManufacturer == "NVIDIA" {
+		size.GPUs = t.GPUs
+	}
+	return size
+}
+
+// groupTags is what a group's tags say about its nodes.
+type groupTags struct {
+	labels    map[string]string
+	taints    []corev1.Taint
+	resources corev1.ResourceList
+}
+
+// Tag keys (aws §7.7) that describe nodes.
+const (
+	labelPrefix    = "k8s.io/cluster-autoscaler/node-template/label/"
+	taintPrefix    = "k8s.io/cluster-autoscaler/node-template/taint/"
+	resourcePrefix = "k8s.io/cluster-autoscaler/node-template/resources/"
+)
+
+func parseTags(tags []awstest.Tag) (groupTags, error) {
+	parsed := groupTags{labels: map[string]string{}, resources: corev1.ResourceList{}}
+	for _, tag := range tags {
+		if key, ok := strings.CutPrefix(tag.Key, labelPrefix); ok {
+			parsed.labels[key] = tag.Value
+		}
+		if key, ok := strings.CutPrefix(tag.Key, taintPrefix); ok {
+			cut := strings.LastIndex(tag.Value, ":")
+			if cut < 0 {
+				return groupTags{}, fmt.Errorf("tag %s: value %q isn't VALUE:EFFECT", tag.Key, tag.Value)
+			}
+			parsed.taints = append(parsed.taints, corev1.Taint{Key: key, Value: tag.Value[:cut], Effect: corev1.TaintEffect(tag.Value[cut+1:])})
+		}
+		if key, ok := strings.CutPrefix(tag.Key, resourcePrefix); ok {
+			quantity, err := resource.ParseQuantity(tag.Value)
+			if err != nil {
+				return groupTags{}, fmt.Errorf("tag %s: value %q: %w", tag.Key, tag.Value, err)
+			}
+			parsed.resources[corev1.ResourceName(key)] = quantity
+		}
+	}
+	return parsed, nil
+}

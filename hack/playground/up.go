@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/cluster-autoscaler/hack/playground/autoscaler"
+	"example.com/cluster-autoscaler/hack/playground/cloud"
+	"example.com/cluster-autoscaler/hack/playground/cluster"
+)
+
+// upOptions are the flags of `up`.
+type upOptions struct {
+	autoscaler string
+	manifests  []string
+	account    string
+	flags      []string
+	keep       bool
+	delays     cloud.Delays
+}
+
+func parseUp(args []string) (upOptions, error) {
+	var o upOptions
+	flags := pflag.NewFlagSet("playground up", pflag.ContinueOnError)
+	flags.StringVar(&o.autoscaler, "autoscaler", "", "run this cluster-autoscaler binary in the cluster, with the flags of the usual AWS deployment")
+	flags.StringSliceVar(&o.manifests, "apply", nil, "apply these manifest files first, for example those with the autoscaler's ServiceAccount and RBAC objects")
+	flags.StringVar(&o.account, "service-account", "kube-system/cluster-autoscaler", "ServiceAccount that the autoscaler runs as, NAMESPACE/NAME")
+	flags.StringArrayVar(&o.flags, "flag", nil, "one more flag for the autoscaler, for example --flag=--scan-interval=5s; may be repeated")
+	flags.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind")
+	flags.DurationVar(&o.delays.Register, "register-delay", 2*time.Second, "how long a running machine takes to become a Node")
+	flags.DurationVar(&o.delays.Ready, "ready-delay", 2*time.Second, "how long a new Node takes to become Ready")
+	flags.DurationVar(&o.delays.Remove, "remove-delay", time.Second, "how long the Node of a machine stays that is gone")
+	err := flags.Parse(args)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("up takes no arguments, got %q", flags.Args())
+	}
+	return o, err
+}
+
+// up starts a cluster with the usual node groups and keeps it until ctx ends or a part of it fails.
+func up(ctx context.Context, args []string) (err error) {
+	o, err := parseUp(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	began := time.Now()
+	fmt.Println("Starting etcd, kube-apiserver, kube-scheduler, controllers and KWOK …")
+	c, err := cluster.Start(ctx, cluster.Options{Binary: binary, Delays: o.delays})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	if o.keep {
+		c.KeepFolder()
+	}
+	if err := furnish(ctx, c, o); err != nil {
+		return err
+	}
+	describe(c, time.Since(began))
+	select {
+	case <-ctx.Done():
+		fmt.Println("Stopping …")
+		return nil
+	case <-c.Failed():
+		return c.Failure()
+	}
+}
+
+// furnish puts the node groups, what the user wants applied, and the autoscaler into a new cluster.
+func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) error {
+	for _, group := range cluster.DefaultNodeGroups() {
+		if err := c.AddNodeGroup(group); err != nil {
+			return err
+		}
+	}
+	for _, path := range o.manifests {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading manifests: %w", err)
+		}
+		if err := c.Apply(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if o.autoscaler == "" {
+		return nil
+	}
+	namespace, name, ok := strings.Cut(o.account, "/")
+	if !ok {
+		return fmt.Errorf("--service-account: expected NAMESPACE/NAME, got %q", o.account)
+	}
+	a, err := c.StartAutoscaler(ctx, "cluster-autoscaler", cluster.Autoscaler{
+		Binary:  o.autoscaler,
+		Account: types.NamespacedName{Namespace: namespace, Name: name},
+		Flags:   append(autoscaler.ProductionFlags(cluster.Name), o.flags...),
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.WaitHealthy(ctx); err != nil {
+		return err
+	}
+	fmt.Println("Autoscaler: ", a.MetricsURL())
+	return nil
+}
+
+// describe tells how to use the cluster.
+func describe(c *cluster.Cluster, took time.Duration) {
+	fmt.Printf("Logs:        %s/*.log\n", c.Folder())
+	fmt.Printf("AWS:         %s\n", strings.Join(c.AWS.Environ(), " "))
+	for _, group := range c.AWS.Groups() {
+		fmt.Printf("Node group:  %s, %d to %d machines\n", group.Name, group.Min, group.Max)
+	}
+	fmt.Printf("Ready after %.1f s. Stop with Ctrl-C. To use the cluster:\n\nexport KUBECONFIG=%s\n", took.Seconds(), c.Kubeconfig())
+}
