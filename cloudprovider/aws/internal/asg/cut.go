@@ -99,18 +99,13 @@ func (c Cut) endsNothing() bool {
 	return len(c.Picture.Live) > 0
 }
 
-// Unprotected lists the ids of the live instances that AWS might choose as victims, and tells whether all of those can be protected
-// (only instances in service can).
-func (g Group) Unprotected() (ids []string, all bool) {
-	all = true
+// Unprotected lists the ids of the instances that AWS might choose as victims and that can be protected, which only those in service can.
+func (g Group) Unprotected() []string {
+	var ids []string
 	for _, instance := range g.Live() {
-		switch {
-		case instance.Protected:
-		case instance.Lifecycle == InService:
+		if !instance.Protected && instance.Lifecycle == InService {
 			ids = append(ids, instance.ID)
-		default:
-			all = false
 		}
 	}
-	return ids, all
+	return ids
 }

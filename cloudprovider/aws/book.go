@@ -1,0 +1,218 @@
+package aws
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/nodetags"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/placeholders"
+)
+
+// book is what the provider knows about one group. All fields but the first two are guarded by Provider.mu.
+type book struct {
+	name string
+	// writing is held by the one write that may be under way, over its network calls. It is taken before Provider.mu.
+	writing sync.Mutex
+
+	named *discovery.Named // nil: discovered
+	fault fault            // what is wrong with the group as of the newest answer
+	gone  int              // complete answers in a row that lack the group
+
+	known bool   // the fields below were once read
+	read  moment // when the newest answer was asked for
+	// server is AWS's time of that answer.
+	server time.Time
+	group  asg.Group // that answer, with our own writes laid over it
+	sizes  asg.Sizes
+	tags   nodetags.Tags
+
+	overlay overlay
+	ledger  placeholders.Ledger
+	// net is by how many units our own writes have changed the base of the group since the start.
+	net int
+	// raisedAt is when we last raised the group; the start of the watch counts as a raise, since a process before us may have.
+	raisedAt  time.Time
+	picture   asg.Picture
+	sameSince time.Time // when picture was first seen as it is
+
+	nextLook time.Time
+	watch    watch
+	told     told
+	snapshot *NodeGroup // nil: has to be made anew
+}
+
+// fault is what is wrong with a group, and since when.
+type fault struct {
+	err   error
+	since time.Time
+}
+
+// watch is what has to be put right after a cut, should AWS have launched in the same moment.
+type watch struct {
+	desired   int // that we wrote
+	until     time.Time
+	protected []string // instances that we protected, and that are to be unprotected again
+}
+
+// told is what the log has been told about a group, so that it is told once.
+type told struct {
+	rejected string
+	bounds   string
+	phases   string
+}
+
+// setFault replaces the fault; the time stays while the text does.
+func (b *book) setFault(err error, now time.Time) {
+	switch {
+	case err == nil:
+		b.fault = fault{}
+	case b.fault.err == nil || b.fault.err.Error() != err.Error():
+		b.fault = fault{err: err, since: now}
+	default:
+		b.fault.err = err
+	}
+}
+
+// bounds are the limits of the desired capacity: those of AWS, for a named group narrowed by the flag.
+func (b *book) bounds(group asg.Group) (lowest, highest int, err error) {
+	if b.named == nil {
+		return group.Min, group.Max, nil
+	}
+	lowest, highest = max(group.Min, b.named.Min), min(group.Max, b.named.Max)
+	if lowest > highest {
+		return 0, 0, fmt.Errorf("the bounds %d:%d of --nodes and %d:%d of the Auto Scaling group have nothing in common: change either", b.named.Min, b.named.Max, group.Min, group.Max)
+	}
+	return lowest, highest, nil
+}
+
+// answer is what AWS said about a group.
+type answer struct {
+	group  asg.Group
+	broken error // the group cannot be used as AWS describes it
+	asked  moment
+	server time.Time // AWS's time
+}
+
+// take enters an answer into the book. An answer that was asked for before the one in the book is passed over.
+func (p *Provider) take(b *book, a answer) {
+	if b.known && a.asked.sequence < b.read.sequence {
+		return
+	}
+	b.gone, b.snapshot = 0, nil
+	if a.broken != nil {
+		b.setFault(&cloudprovider.ConfigurationError{Group: cloudprovider.GroupID(b.name), Err: a.broken}, a.asked.at)
+		return
+	}
+	group := b.overlay.apply(a.group, a.asked)
+	sizes, err := p.measure(b, group)
+	if err != nil {
+		b.setFault(&cloudprovider.ConfigurationError{Group: cloudprovider.GroupID(b.name), Err: err}, a.asked.at)
+		return
+	}
+	b.setFault(refusal(group), a.asked.at)
+	arrived, vanished := difference(b.group, group)
+	if !b.known {
+		b.raisedAt, arrived = a.asked.at, 0
+	}
+	p.noteGone(b, group, vanished, a.asked.at)
+	from := b.server
+	if !b.known {
+		from = p.history
+	}
+	b.group, b.sizes, b.tags = group, sizes, nodetags.Parse(group.Tags)
+	b.known, b.read, b.server = true, a.asked, a.server
+	b.ledger.Settle(placeholders.Change{Missing: sizes.Missing, Arrived: arrived, At: a.asked.at, From: from})
+}
+
+// refusal tells why nothing may be done to a group although everything about it is known.
+func refusal(group asg.Group) error {
+	if group.Operator == "" {
+		return nil
+	}
+	return &cloudprovider.ConfigurationError{
+		Group: cloudprovider.GroupID(group.Name),
+		Err:   fmt.Errorf("AWS lets only %s change it: leave it out of --nodes or take the discovery tags off", group.Operator),
+	}
+}
+
+func (p *Provider) measure(b *book, group asg.Group) (asg.Sizes, error) {
+	lowest, highest, err := b.bounds(group)
+	if err != nil {
+		return asg.Sizes{}, err
+	}
+	return group.Measure(lowest, highest, p.weigher(group.Unit)) //nolint:wrapcheck // says all there is
+}
+
+// weigher tells how many units an instance type counts in groups that count vCPUs or MiB.
+func (p *Provider) weigher(unit string) asg.Weigher {
+	return func(name string) (int, bool) {
+		m, known := p.launches.Machine(name)
+		switch unit {
+		case "vcpu":
+			return m.VCPUs, known
+		case "memory-mib":
+			return int(m.MemoryMiB), known
+		default:
+			return 0, false
+		}
+	}
+}
+
+// difference counts the instances that are new, and lists those that are no longer listed.
+func difference(before, after asg.Group) (arrived int, vanished []asg.Instance) {
+	for _, instance := range after.Live() {
+		if _, was := before.Instance(instance.ID); !was {
+			arrived++
+		}
+	}
+	for _, instance := range before.Instances {
+		if _, is := after.Instance(instance.ID); !is {
+			vanished = append(vanished, instance)
+		}
+	}
+	return arrived, vanished
+}
+
+// desire enters a desired capacity that we wrote and that AWS accepted. requested is when, in AWS's time. Call with mu held.
+func (p *Provider) desire(b *book, c change, requested time.Time) {
+	at := p.moment()
+	if c.desired > b.group.Desired {
+		b.raisedAt = at.at
+	}
+	before := b.sizes
+	b.overlay.wrote(b.group.Desired, c.desired, at)
+	b.group.Desired = c.desired
+	p.remeasure(b)
+	b.net += b.sizes.BaseUnits - before.BaseUnits
+	fewer := max(0, before.Missing-b.sizes.Missing)
+	b.ledger.Withdraw(c.withdraw[:min(fewer, len(c.withdraw))])
+	b.ledger.Settle(placeholders.Change{Missing: b.sizes.Missing, At: at.at, From: requested})
+}
+
+// remeasure reckons the sizes anew after a change of ours. What could be measured before can be measured now.
+func (p *Provider) remeasure(b *book) {
+	b.snapshot = nil
+	if sizes, err := p.measure(b, b.group); err == nil {
+		b.sizes = sizes
+	}
+}
+
+// restless tells whether the group is about to change, so that it is worth a look between two full refreshes.
+func (b *book) restless() bool {
+	return b.known && (b.sizes.Missing > 0 || b.overlay.active() || !b.watch.until.IsZero() ||
+		slices.ContainsFunc(b.group.Instances, func(i asg.Instance) bool { return i.Lifecycle.Phase() == asg.PhaseEnding }))
+}
+
+// stale is the fault of a group that could not be read for too long.
+func (b *book) stale(now time.Time) error {
+	if !b.known || now.Sub(b.read.at) < usable {
+		return nil
+	}
+	return &cloudprovider.TransientError{Err: errors.New("AWS has not described the group since " + b.read.at.UTC().Format(time.RFC3339))}
+}

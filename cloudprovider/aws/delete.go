@@ -1,0 +1,335 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/faults"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/placeholders"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/providerid"
+)
+
+// singlesAtOnce is how many machines are ended at a time where each takes a call of its own.
+const singlesAtOnce = 10
+
+// minimum says what the minimum of a group means to a deletion.
+type minimum int
+
+const (
+	minimumUnset  minimum = iota
+	keepMinimum           // nothing is deleted if the group would go below it
+	refillMinimum         // machines below it are replaced
+)
+
+// DeleteNodes ends machines by name, each with its place in the group, and withdraws the places of placeholders by the rules of the safe cut. All is
+// checked on fresh data before the first write.
+func (g *NodeGroup) DeleteNodes(ctx context.Context, nodes []cloudprovider.NodeRef) ([]cloudprovider.DeleteOutcome, error) {
+	return g.deleteNodes(ctx, nodes, keepMinimum)
+}
+
+// ForceDeleteNodes is DeleteNodes, except that machines which the minimum needs are replaced by AWS. Placeholders never go below the minimum.
+func (g *NodeGroup) ForceDeleteNodes(ctx context.Context, nodes []cloudprovider.NodeRef) ([]cloudprovider.DeleteOutcome, error) {
+	return g.deleteNodes(ctx, nodes, refillMinimum)
+}
+
+func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeRef, m minimum) ([]cloudprovider.DeleteOutcome, error) {
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	p, b := g.provider, g.current()
+	ids, err := g.identify(nodes)
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := p.calls.begin(ctx)
+	defer done()
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	f, err := p.readFresh(ctx, b)
+	if _, gone := errors.AsType[*cloudprovider.GoneError](err); gone {
+		return outcomesOf(nodes, ids, nil), nil // its machines have gone with it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading node group %s before deleting nodes: %w", g.ID(), err)
+	}
+	plan, err := p.plan(f, ids, m)
+	if err != nil {
+		return nil, err
+	}
+	failures := plan.refused
+	if len(plan.places) > 0 {
+		if _, err := p.cut(ctx, f, plan.places, plan.units); err != nil {
+			for _, number := range plan.places {
+				failures[providerid.Parse(providerid.OfPlaceholder("", b.name, number)).Name] = err
+			}
+		}
+	}
+	for name, err := range p.terminate(ctx, b, plan, m) {
+		failures[name] = err
+	}
+	return outcomesOf(nodes, ids, failures), nil
+}
+
+// outcomesOf lists one outcome per node. What isn't among the failures ends, or is gone.
+func outcomesOf(nodes []cloudprovider.NodeRef, ids []providerid.ID, failures map[string]error) []cloudprovider.DeleteOutcome {
+	outcomes := make([]cloudprovider.DeleteOutcome, 0, len(nodes))
+	for i, node := range nodes {
+		outcomes = append(outcomes, cloudprovider.DeleteOutcome{Node: node, Err: failures[ids[i].Name]})
+	}
+	return outcomes
+}
+
+// identify reads the provider ids. It fails for a node that doesn't belong to this group: whoever asks for it has mixed something up.
+func (g *NodeGroup) identify(nodes []cloudprovider.NodeRef) ([]providerid.ID, error) {
+	v := g.provider.view.Load()
+	ids := make([]providerid.ID, 0, len(nodes))
+	for _, node := range nodes {
+		id := providerid.Parse(node.ProviderID)
+		owner := cloudprovider.GroupID("")
+		switch id.Kind {
+		case providerid.Instance:
+			owner = v.gone[id.Name]
+			if m, ok := v.machines[id.Name]; ok {
+				owner = m.group
+			}
+			if owner == "" && g.holds(id.Name) {
+				owner = g.ID()
+			}
+		case providerid.Placeholder:
+			owner = cloudprovider.GroupID(id.Group)
+		}
+		switch owner {
+		case g.ID():
+			ids = append(ids, id)
+		case "":
+			return nil, fmt.Errorf("deleting node %s of node group %s: its provider id %q belongs to no known Auto Scaling group", node.Name, g.ID(), node.ProviderID)
+		default:
+			return nil, fmt.Errorf("deleting node %s of node group %s: its machine belongs to %s", node.Name, g.ID(), owner)
+		}
+	}
+	return ids, nil
+}
+
+// holds tells whether the machine was in the group as of the view that this group is from.
+func (g *NodeGroup) holds(instance string) bool {
+	return slices.ContainsFunc(g.state.Instances, func(i cloudprovider.Instance) bool { return providerid.Parse(i.ID).Name == instance })
+}
+
+// deletion is what is to be done for one call.
+type deletion struct {
+	victims []victim
+	places  []int // numbers of placeholders that are still open
+	units   int   // that the victims are worth
+	refused map[string]error
+}
+
+// victim is a machine to end.
+type victim struct {
+	id    string
+	units int
+}
+
+// plan sorts the machines out and checks the minimum.
+func (p *Provider) plan(f fresh, ids []providerid.ID, m minimum) (deletion, error) {
+	d := deletion{refused: map[string]error{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[id.Name] {
+			continue
+		}
+		seen[id.Name] = true
+		if id.Kind == providerid.Placeholder {
+			if f.book.ledger.Has(id.Number) {
+				d.places = append(d.places, id.Number)
+			}
+			continue
+		}
+		instance, listed := f.group.Instance(id.Name)
+		if !listed {
+			continue // gone
+		}
+		switch instance.Lifecycle.Phase() {
+		case asg.PhaseCreating, asg.PhaseRunning:
+			units, err := f.group.UnitsOf(instance, p.weigher(f.group.Unit))
+			if err != nil {
+				return deletion{}, &cloudprovider.ConfigurationError{Group: cloudprovider.GroupID(f.book.name), Err: err}
+			}
+			d.victims = append(d.victims, victim{id: id.Name, units: units})
+			d.units += units
+		case asg.PhaseStandby:
+			d.refused[id.Name] = fmt.Errorf("instance %s is in standby, out of which only an operator takes it", id.Name)
+		}
+	}
+	if m == keepMinimum && d.units > 0 && f.sizes.BaseUnits-d.units < f.sizes.MinUnits {
+		return deletion{}, &cloudprovider.StaleBoundsError{
+			Group: cloudprovider.GroupID(f.book.name), Asked: len(d.victims), Room: (max(0, f.sizes.BaseUnits-f.sizes.MinUnits)) / f.sizes.MaxUnitsPerMachine,
+			Err: fmt.Errorf("the size of the group is %d and its minimum %d", f.sizes.BaseUnits, f.sizes.MinUnits),
+		}
+	}
+	return d, nil
+}
+
+// terminate ends the victims and returns why some of them were not. A machine that is surplus is ended without lowering the desired capacity, and
+// so is one that the minimum needs.
+func (p *Provider) terminate(ctx context.Context, b *book, d deletion, m minimum) map[string]error {
+	if len(d.victims) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	surplus := max(0, b.sizes.LiveUnits-b.group.Desired)
+	spare := b.group.Desired - b.sizes.MinUnits // how far the desired capacity may go down
+	p.mu.Unlock()
+	var lowering, keeping []victim
+	for _, v := range d.victims {
+		switch {
+		case v.units <= surplus:
+			surplus -= v.units
+			keeping = append(keeping, v)
+		case m == refillMinimum && v.units > spare:
+			keeping = append(keeping, v)
+		default:
+			spare -= v.units
+			lowering = append(lowering, v)
+		}
+	}
+	failures := p.end(ctx, b, keeping, false)
+	for name, err := range p.end(ctx, b, lowering, true) {
+		failures[name] = err
+	}
+	p.settleUnknown(ctx, b, failures)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.nextLook = p.clock.Now()
+	p.publish()
+	return failures
+}
+
+// end ends machines, many in one call where AWS takes that.
+func (p *Provider) end(ctx context.Context, b *book, victims []victim, decrement bool) map[string]error {
+	failures := map[string]error{}
+	for chunk := range slices.Chunk(victims, asgapi.BatchSize) {
+		if len(chunk) > 1 && !p.single.Load() {
+			err := p.api.TerminateBatch(ctx, b.name, idsOf(chunk), decrement)
+			if err == nil {
+				p.ended(ctx, b, chunk, decrement)
+				continue
+			}
+			if passes(err) {
+				for _, v := range chunk {
+					failures[v.id] = p.translate(err, question{group: cloudprovider.GroupID(b.name), write: true, asked: 1})
+				}
+				continue
+			}
+			// One bad id spoils a batch, and older endpoints don't know batches.
+		}
+		failed := p.endSingly(ctx, b, chunk, decrement)
+		if len(chunk) > 1 && len(failed) == 0 {
+			p.single.Store(true)
+		}
+		for name, err := range failed {
+			failures[name] = err
+		}
+	}
+	return failures
+}
+
+// passes tells whether an error says nothing about the request itself.
+func passes(err error) bool {
+	switch faults.ClassOf(err) {
+	case faults.Throttled, faults.Unreachable, faults.Unanswered, faults.Credentials, faults.NoSuchEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *Provider) endSingly(ctx context.Context, b *book, victims []victim, decrement bool) map[string]error {
+	failures := map[string]error{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(singlesAtOnce)
+	for _, v := range victims {
+		group.Go(func() error {
+			err := p.api.Terminate(ctx, v.id, decrement)
+			switch {
+			case err == nil:
+				p.ended(ctx, b, []victim{v}, decrement)
+			case faults.ClassOf(err) == faults.NotFound: // gone already
+			default:
+				mu.Lock()
+				defer mu.Unlock()
+				failures[v.id] = p.translate(err, question{group: cloudprovider.GroupID(b.name), write: true, asked: 1})
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions keep their errors in failures
+	return failures
+}
+
+// ended enters machines that AWS agreed to end.
+func (p *Provider) ended(ctx context.Context, b *book, victims []victim, decrement bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.moment()
+	b.group.Instances = slices.Clone(b.group.Instances)
+	units := 0
+	for _, v := range victims {
+		units += v.units
+		b.overlay.ended(v.id, at)
+		for i := range b.group.Instances {
+			if b.group.Instances[i].ID == v.id {
+				b.group.Instances[i].Lifecycle = asg.Terminating
+			}
+		}
+		klog.FromContext(ctx).Info("Ending a machine", "nodeGroup", b.name, "instance", v.id, "decrement", decrement)
+	}
+	if decrement {
+		b.overlay.wrote(b.group.Desired, b.group.Desired-units, at)
+		b.group.Desired -= units
+	}
+	before := b.sizes.BaseUnits
+	p.remeasure(b)
+	b.net += b.sizes.BaseUnits - before
+	b.ledger.Settle(placeholders.Change{Missing: b.sizes.Missing, At: at.at, From: b.server})
+}
+
+// settleUnknown looks at the group where AWS gave no answer: a machine that is ending was ended.
+func (p *Provider) settleUnknown(ctx context.Context, b *book, failures map[string]error) {
+	unknown := false
+	for _, err := range failures {
+		transient, ok := errors.AsType[*cloudprovider.TransientError](err)
+		unknown = unknown || ok && transient.OutcomeUnknown
+	}
+	if !unknown {
+		return
+	}
+	f, err := p.readFresh(ctx, b)
+	if err != nil {
+		return
+	}
+	for name := range failures {
+		if instance, listed := f.group.Instance(name); !listed || instance.Lifecycle.Phase() == asg.PhaseEnding {
+			delete(failures, name)
+		}
+	}
+}
+
+func idsOf(victims []victim) []string {
+	ids := make([]string, 0, len(victims))
+	for _, v := range victims {
+		ids = append(ids, v.id)
+	}
+	return ids
+}

@@ -1,0 +1,135 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/instancetypes"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/attempts"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/cloudconfig"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/ec2api"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
+)
+
+// Name selects this provider in --cloud-provider.
+const Name = "aws"
+
+// Options is what a Provider is made with.
+type Options struct {
+	Nodes         []string // the values of --nodes: MIN:MAX:NAME
+	AutoDiscovery []string // the values of --node-group-auto-discovery: asg:tag=KEY[=VALUE],…
+	// DiscoverAny takes every group that one of several discovery rules matches; false: a group must match all of them.
+	DiscoverAny bool
+	// CloudConfig is the content of the file behind --cloud-config; nil: none.
+	CloudConfig []byte
+	// StaticInstanceTypes never asks EC2 what an instance type offers; --aws-use-static-instance-list.
+	StaticInstanceTypes bool
+	// MaxNodeProvisionTime is how far back failed launches count after a start; --max-node-provision-time.
+	MaxNodeProvisionTime time.Duration
+	// Version goes into the user agent of all calls; empty: dev.
+	Version string
+	Clock   clock.PassiveClock // required
+	// Observer is told about every request, retries included; nil: nobody is.
+	Observer cloudprovider.CallObserver
+	// SDK changes what the SDK's default chain gives; nil: nothing is changed.
+	SDK []func(*config.LoadOptions) error
+}
+
+// New checks the options and makes a Provider with an empty view. It reads the environment and the shared files of AWS through the SDK,
+// and asks the instance metadata service for the region if nothing else tells it; AWS itself is first asked by Refresh. The error joins
+// all that is wrong with the options.
+func New(ctx context.Context, o Options) (*Provider, error) {
+	if o.Clock == nil {
+		return nil, errors.New("making the AWS provider: Options.Clock is nil")
+	}
+	named, namedErr := discovery.ParseNodes(o.Nodes)
+	rules, rulesErr := discovery.ParseAutoDiscovery(o.AutoDiscovery)
+	cloud, cloudErr := cloudconfig.Parse(o.CloudConfig)
+	builtin, builtinErr := instancetypes.Builtin()
+	var s session.Session
+	err := errors.Join(namedErr, rulesErr, cloudErr, builtinErr)
+	if cloudErr == nil { // the region may stand in the cloud config
+		var sessionErr error
+		s, sessionErr = session.Load(ctx, session.Options{
+			Cloud: cloud, Version: versionOr(o.Version), Attempt: attempts.Observe(Name, observerOr(o.Observer), o.Clock), Overrides: o.SDK,
+		})
+		err = errors.Join(err, sessionErr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuring the AWS provider: %w", err)
+	}
+	logger := klog.FromContext(ctx)
+	for _, warning := range cloud.Warnings {
+		logger.Info("Part of the AWS cloud config is not understood", "reason", warning)
+	}
+	logger.Info("Using AWS", "region", s.Region, "regionSource", s.RegionSource, "roleARN", cloud.RoleARN)
+	if len(rules) > 1 {
+		logger.Info("Several discovery rules are given", "rules", len(rules), "groupMustMatch", map[bool]string{true: "any", false: "all"}[o.DiscoverAny])
+	}
+	groups := asgapi.New(s.Config, s.Override("autoscaling"), o.Clock.Now)
+	machines := ec2api.New(s.Config, s.Override("ec2"))
+	p := &Provider{
+		api:      groups,
+		launches: launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
+		clock:    o.Clock,
+		wanted:   wanted{named: named, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
+		history:  o.Clock.Now().Add(-o.MaxNodeProvisionTime),
+		changed:  make(chan struct{}, 1),
+		books:    map[string]*book{},
+	}
+	p.view.Store(&view{})
+	return p, nil
+}
+
+// wanted is which groups the operator asked for, and where.
+type wanted struct {
+	named        []discovery.Named
+	rules        []discovery.Rule // one question each; a group belongs to us if any of them matches
+	region       string
+	regionSource string
+}
+
+func effective(rules []discovery.Rule, matchAny bool) []discovery.Rule {
+	if matchAny || len(rules) == 0 {
+		return rules
+	}
+	return []discovery.Rule{discovery.Merge(rules)}
+}
+
+func versionOr(version string) string {
+	if version == "" {
+		return "dev"
+	}
+	return version
+}
+
+func observerOr(observer cloudprovider.CallObserver) cloudprovider.CallObserver {
+	if observer == nil {
+		return cloudprovider.ObserverFunc(func(cloudprovider.Call) {})
+	}
+	return observer
+}
+
+// RequestEndpoint is the value that the label endpoint of the metric aws_request_duration_seconds has for an operation of the API. measured is
+// false for operations that upstream doesn't measure.
+func RequestEndpoint(operation string) (label string, measured bool) {
+	switch operation {
+	case "DescribeAutoScalingGroups":
+		return "DescribeAutoScalingGroupsPages", true
+	case "SetDesiredCapacity", "TerminateInstanceInAutoScalingGroup", "DescribeScalingActivities", "DescribeNodegroup", "DescribeLaunchConfigurations",
+		"DescribeLaunchTemplateVersions", "DescribeImages", "GetInstanceTypesFromInstanceRequirements":
+		return operation, true
+	default:
+		return "", false
+	}
+}

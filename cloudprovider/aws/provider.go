@@ -1,0 +1,146 @@
+package aws
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+)
+
+// reader and writer are what the provider asks of the Auto Scaling service.
+type reader interface {
+	GroupsByName(ctx context.Context, names []string) (asgapi.Listing, error)
+	GroupsByRule(ctx context.Context, rule discovery.Rule) (asgapi.Listing, error)
+	Activities(ctx context.Context, group string, since time.Time) ([]asg.Activity, time.Time, error)
+}
+
+type writer interface {
+	SetDesired(ctx context.Context, group string, desired int) (time.Time, error)
+	Terminate(ctx context.Context, instance string, decrement bool) error
+	TerminateBatch(ctx context.Context, group string, instances []string, decrement bool) error
+	Protect(ctx context.Context, group string, instances []string, protected bool) error
+}
+
+type service interface {
+	reader
+	writer
+}
+
+// Provider is the cloud of AWS Auto Scaling groups. Safe for concurrent use. It owns no goroutines beyond those that a call waits for.
+type Provider struct {
+	api      service
+	launches *launch.Cache
+	clock    clock.PassiveClock
+	wanted   wanted
+	history  time.Time // what failed before is not our concern
+	changed  chan struct{}
+	calls    calls
+
+	view     atomic.Pointer[view]
+	stranger atomic.Bool   // a fresh node was seen whose instance is not in the view
+	single   atomic.Bool   // AWS doesn't end several instances in one call here
+	sequence atomic.Uint64 // of questions and writes
+
+	refreshing sync.Mutex // held by the one Refresh that may be under way; guards schedule
+	schedule   schedule
+
+	mu      sync.Mutex // guards what follows, and the books; never held over a network call
+	books   map[string]*book
+	gone    map[string]goneInstance
+	asked   time.Time            // when the last full refresh began that succeeded
+	blocked map[string]time.Time // operations that AWS denies us, and when to try again
+}
+
+var (
+	_ cloudprovider.CloudProvider   = (*Provider)(nil)
+	_ cloudprovider.InstanceChecker = (*Provider)(nil)
+	_ cloudprovider.GPULabeler      = (*Provider)(nil)
+	_ cloudprovider.NodeGroup       = (*NodeGroup)(nil)
+	_ cloudprovider.ForceDeleter    = (*NodeGroup)(nil)
+)
+
+// Name is "aws".
+func (p *Provider) Name() string { return Name }
+
+// NodeGroups lists the groups of the view by name.
+func (p *Provider) NodeGroups() []cloudprovider.NodeGroup { return slices.Clone(p.view.Load().groups) }
+
+// GroupErrors lists what is wrong with single groups, by name.
+func (p *Provider) GroupErrors() []cloudprovider.GroupError {
+	return slices.Clone(p.view.Load().errors)
+}
+
+// Changed fires when the fresh look before a write shows something that the view didn't.
+func (p *Provider) Changed() <-chan struct{} { return p.changed }
+
+// Cleanup cancels the calls under way and waits for them, at most as long as ctx lasts, and takes back the protection of machines that a cut
+// may have left. Calls that begin later fail at once. It may be called again.
+func (p *Provider) Cleanup(ctx context.Context) error {
+	if err := p.calls.stop(ctx); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	owed := map[*book][]string{}
+	for _, b := range p.books {
+		if len(b.watch.protected) > 0 {
+			owed[b], b.watch.protected = b.watch.protected, nil
+		}
+	}
+	p.mu.Unlock()
+	for b, ids := range owed {
+		p.unprotect(ctx, b, ids)
+	}
+	return nil
+}
+
+// gpuLabel is set by operators through kubelet.
+const gpuLabel = "k8s.amazonaws.com/accelerator"
+
+// GPULabel is the key of the label whose value is the type of the accelerator.
+func (p *Provider) GPULabel() string { return gpuLabel }
+
+// GPUTypes lists the values of the label that are known.
+func (p *Provider) GPUTypes() []string {
+	return []string{
+		"nvidia-a10", "nvidia-a10g", "nvidia-b200", "nvidia-h100", "nvidia-h200", "nvidia-l4", "nvidia-l40", "nvidia-l40s", "nvidia-t4g",
+		"nvidia-tesla-a100", "nvidia-tesla-k80", "nvidia-tesla-p100", "nvidia-tesla-t4", "nvidia-tesla-v100",
+	}
+}
+
+// moment is the next point in the order of questions and writes.
+func (p *Provider) moment() moment {
+	return moment{sequence: p.sequence.Add(1), at: p.clock.Now()}
+}
+
+// wake tells the loop, without waiting for it.
+func (p *Provider) wake() {
+	select {
+	case p.changed <- struct{}{}:
+	default: // it knows already
+	}
+}
+
+// deniedFor is how long an operation is left alone that AWS denies us.
+const deniedFor = 5 * time.Minute
+
+// denied tells whether an operation was denied a short while ago. Call with mu held.
+func (p *Provider) denied(operation string) bool { return p.clock.Now().Before(p.blocked[operation]) }
+
+// deny remembers that an operation was denied and tells whether that is news. Call with mu held.
+func (p *Provider) deny(operation string) bool {
+	_, again := p.blocked[operation]
+	if p.blocked == nil {
+		p.blocked = map[string]time.Time{}
+	}
+	p.blocked[operation] = p.clock.Now().Add(deniedFor)
+	return !again
+}

@@ -1,0 +1,80 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/klog/v2"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
+)
+
+// tellAll logs what is odd about the groups, each oddity once. Call with mu held.
+func (p *Provider) tellAll(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	for _, name := range slices.Sorted(maps.Keys(p.books)) {
+		b := p.books[name]
+		if !b.known {
+			continue
+		}
+		for _, line := range b.oddities() {
+			logger.Info(line.message, "nodeGroup", name, "reason", line.reason)
+		}
+	}
+}
+
+// oddity is a line for the log.
+type oddity struct{ message, reason string }
+
+// oddities lists what has not been told yet.
+func (b *book) oddities() []oddity {
+	var news []oddity
+	once := func(before *string, now, message string) {
+		if now != *before && now != "" {
+			news = append(news, oddity{message: message, reason: now})
+		}
+		*before = now
+	}
+	var rejected []string
+	for _, r := range b.tags.Rejected {
+		rejected = append(rejected, r.String())
+	}
+	once(&b.told.rejected, strings.Join(rejected, "; "), "Tags of an Auto Scaling group cannot be used")
+	once(&b.told.bounds, b.narrowed(), "The bounds of --nodes are not within those of the Auto Scaling group")
+	var phases []string
+	for _, instance := range b.group.Instances {
+		if !instance.Lifecycle.Known() {
+			phases = append(phases, fmt.Sprintf("%q", string(instance.Lifecycle)))
+		}
+	}
+	slices.Sort(phases)
+	once(&b.told.phases, strings.Join(slices.Compact(phases), ", "), "AWS tells lifecycle states that are not known, taken for running")
+	return news
+}
+
+// narrowed says how the bounds of the flag differ from what is used.
+func (b *book) narrowed() string {
+	if b.named == nil || (b.sizes.MinUnits == b.named.Min && b.sizes.MaxUnits == b.named.Max) {
+		return ""
+	}
+	return fmt.Sprintf("--nodes says %d:%d, the group %d:%d; used is %d:%d", b.named.Min, b.named.Max, b.group.Min, b.group.Max, b.sizes.MinUnits, b.sizes.MaxUnits)
+}
+
+// tellNothingFound says, once, which tag kept the discovery from finding any group.
+func (p *Provider) tellNothingFound(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	for _, rule := range p.wanted.rules {
+		var counts []string
+		for _, tag := range rule {
+			listing, err := p.api.GroupsByRule(ctx, discovery.Rule{tag})
+			if err != nil {
+				return
+			}
+			counts = append(counts, fmt.Sprintf("%s: %d", tag, len(listing.Groups)))
+		}
+		logger.Info("No Auto Scaling group carries all tags of the discovery rule", "rule", rule.String(), "region", p.wanted.region, "groupsPerTag", strings.Join(counts, ", "))
+	}
+}
