@@ -83,6 +83,17 @@ func (r *Registry) backOff(id cloudprovider.GroupID, f failure, at time.Time) {
 	r.change(id, func(gs *GroupState) { gs.Backoff = m.backoff.status(at) })
 }
 
+// FailureCode is the metric label of an error of the cloud that counts as a failed scale-up; failed is false for those that do not, and for
+// nil.
+func FailureCode(err error) (code string, failed bool) {
+	_, gone := errors.AsType[*cloudprovider.GoneError](err)
+	_, configuration := errors.AsType[*cloudprovider.ConfigurationError](err)
+	if !lasting(err) || gone || configuration {
+		return "", false
+	}
+	return failureOf(err).code, true
+}
+
 func failureOf(err error) failure {
 	f := failure{class: cloudprovider.ErrorClassOther, code: codeCloudProvider, message: err.Error()}
 	if short, ok := errors.AsType[*cloudprovider.OutOfResourcesError](err); ok {

@@ -166,8 +166,8 @@ func (s *Source) Node(name string) (node *corev1.Node, ok bool) {
 	return node, err == nil
 }
 
-// PodsOn returns the newest pods that are scheduled to the node and not finished, by namespace and name. The objects are shared.
-func (s *Source) PodsOn(node string) ([]*corev1.Pod, error) {
+// Pods returns the newest pods that are scheduled to the node and not finished, by namespace and name. The objects are shared.
+func (s *Source) Pods(node string) ([]*corev1.Pod, error) {
 	objects, err := s.factory.Core().V1().Pods().Informer().GetIndexer().ByIndex(podsByNode, node)
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of node %s: %w", node, err)
