@@ -19,9 +19,10 @@ import (
 // upOptions are the flags of `up`.
 type upOptions struct {
 	autoscaler string
-	manifests  []string
+	install    string
 	account    string
 	flags      []string
+	apply      []string
 	keep       bool
 	delays     cloud.Delays
 }
@@ -30,9 +31,11 @@ func parseUp(args []string) (upOptions, error) {
 	var o upOptions
 	flags := pflag.NewFlagSet("playground up", pflag.ContinueOnError)
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "run this cluster-autoscaler binary in the cluster, with the flags of the usual AWS deployment")
-	flags.StringSliceVar(&o.manifests, "apply", nil, "apply these manifest files first, for example those with the autoscaler's ServiceAccount and RBAC objects")
+	flags.StringVar(&o.install, "autoscaler-manifests", "deploy/aws/cluster-autoscaler.yaml",
+		"file with the autoscaler's ServiceAccount and RBAC objects; its Deployment is left out, as the binary runs beside the cluster")
 	flags.StringVar(&o.account, "service-account", "kube-system/cluster-autoscaler", "ServiceAccount that the autoscaler runs as, NAMESPACE/NAME")
 	flags.StringArrayVar(&o.flags, "flag", nil, "one more flag for the autoscaler, for example --flag=--scan-interval=5s; may be repeated")
+	flags.StringSliceVar(&o.apply, "apply", nil, "apply these manifest files, too")
 	flags.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind")
 	flags.DurationVar(&o.delays.Register, "register-delay", 2*time.Second, "how long a running machine takes to become a Node")
 	flags.DurationVar(&o.delays.Ready, "ready-delay", 2*time.Second, "how long a new Node takes to become Ready")
@@ -53,21 +56,24 @@ func up(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil && !o.keep {
+			err = fmt.Errorf("%w\nThe logs are removed; with --keep they stay", err)
+		}
+	}()
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	began := time.Now()
 	fmt.Println("Starting etcd, kube-apiserver, kube-scheduler, controllers and KWOK …")
-	c, err := cluster.Start(ctx, cluster.Options{Binary: binary, Delays: o.delays})
+	c, err := cluster.Start(ctx, cluster.Options{Binary: binary, Keep: o.keep, Delays: o.delays})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
-	if o.keep {
-		c.KeepFolder()
-	}
-	if err := furnish(ctx, c, o); err != nil {
+	autoscalerEnded, err := furnish(ctx, c, o)
+	if err != nil {
 		return err
 	}
 	describe(c, time.Since(began))
@@ -77,31 +83,58 @@ func up(ctx context.Context, args []string) (err error) {
 		return nil
 	case <-c.Failed():
 		return c.Failure()
+	case err := <-autoscalerEnded:
+		return err
 	}
 }
 
-// furnish puts the node groups, what the user wants applied, and the autoscaler into a new cluster.
-func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) error {
+// furnish puts the node groups, what the user wants applied, and the autoscaler into a new cluster. The channel tells why the autoscaler
+// ended, if it does; it is nil without one.
+func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error, error) {
 	for _, group := range cluster.DefaultNodeGroups() {
 		if err := c.AddNodeGroup(group); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, path := range o.manifests {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("reading manifests: %w", err)
-		}
-		if err := c.Apply(ctx, text); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	for _, path := range o.apply {
+		if err := applyFile(ctx, c, path); err != nil {
+			return nil, err
 		}
 	}
 	if o.autoscaler == "" {
-		return nil
+		return nil, nil //nolint:nilnil // documented: no autoscaler, no channel
 	}
+	a, err := startAutoscaler(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		<-a.Done()
+		ended <- a.Err()
+	}()
+	return ended, nil
+}
+
+func applyFile(ctx context.Context, c *cluster.Cluster, path string, skippedKinds ...string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading manifests: %w", err)
+	}
+	if err := c.Apply(ctx, text, skippedKinds...); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// startAutoscaler starts the autoscaler with the rights and the flags of the usual AWS deployment and waits until it is healthy.
+func startAutoscaler(ctx context.Context, c *cluster.Cluster, o upOptions) (*autoscaler.Autoscaler, error) {
 	namespace, name, ok := strings.Cut(o.account, "/")
 	if !ok {
-		return fmt.Errorf("--service-account: expected NAMESPACE/NAME, got %q", o.account)
+		return nil, fmt.Errorf("--service-account: expected NAMESPACE/NAME, got %q", o.account)
+	}
+	if err := applyFile(ctx, c, o.install, "Deployment"); err != nil {
+		return nil, fmt.Errorf("installing the autoscaler (--autoscaler-manifests): %w", err)
 	}
 	a, err := c.StartAutoscaler(ctx, "cluster-autoscaler", cluster.Autoscaler{
 		Binary:  o.autoscaler,
@@ -109,13 +142,13 @@ func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) error {
 		Flags:   append(autoscaler.ProductionFlags(cluster.Name), o.flags...),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.WaitHealthy(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Println("Autoscaler: ", a.MetricsURL())
-	return nil
+	fmt.Printf("Autoscaler:  %s\n", a.MetricsURL())
+	return a, nil
 }
 
 // describe tells how to use the cluster.

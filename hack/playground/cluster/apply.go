@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,9 @@ import (
 )
 
 // Apply applies manifests, as `kubectl apply --server-side` does: YAML or JSON documents, in their order. Namespaced objects without a
-// namespace go to `default`. The server validates each field; the first object that it refuses ends the call.
-func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
+// namespace go to `default`. Objects of the skipped kinds are left out. The server refuses unknown fields; the first object that it refuses
+// ends the call.
+func (c *Cluster) Apply(ctx context.Context, manifests []byte, skippedKinds ...string) error {
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
 		return fmt.Errorf("making a dynamic client: %w", err)
@@ -37,8 +39,8 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 		if err != nil {
 			return fmt.Errorf("reading manifests: %w", err)
 		}
-		if len(object.Object) == 0 {
-			continue // an empty document
+		if len(object.Object) == 0 || slices.Contains(skippedKinds, object.GetKind()) {
+			continue // an empty document, or nothing for us
 		}
 		if err := apply(ctx, client, mapper, &object); err != nil {
 			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)

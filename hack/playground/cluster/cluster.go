@@ -32,6 +32,7 @@ const Name = "playground"
 type Options struct {
 	Binary string       // the playground program, which plays the parts of the control plane
 	Parent string       // the folder that gets the cluster's folder; "" is the system's one for temporary files
+	Keep   bool         // leave the folder with the logs behind, also after a failed start
 	Delays cloud.Delays // zero: machines are Ready nodes as soon as they run
 }
 
@@ -54,7 +55,7 @@ type Cluster struct {
 // Start starts a cluster without node groups and without an autoscaler, and returns when pods and groups can be created. What was
 // started is stopped again when something fails or ctx ends before; after that, ctx has no influence.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
-	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: o.Binary, Parent: o.Parent})
+	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: o.Binary, Parent: o.Parent, Keep: o.Keep})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}

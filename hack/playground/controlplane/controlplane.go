@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Binary string // the playground program, which plays the roles
 	Parent string // the folder that gets the control plane's folder; "" is the system's one for temporary files
+	Keep   bool   // leave the folder with the logs behind, also after a failed start; see KeepFolder
 }
 
 // startTimeout is for a very busy machine: a free one needs some five seconds.
@@ -56,7 +57,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{folder: home, failed: make(chan struct{})}
+	c := &ControlPlane{folder: home, keep: o.Keep, failed: make(chan struct{})}
 	c.stop = sync.OnceValue(c.stopAll)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %v", startTimeout))
 	defer cancel()

@@ -1,5 +1,3 @@
-//go:build e2e
-
 package e2e
 
 import (
@@ -40,7 +38,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	binary := os.Getenv(playgroundVariable)
 	if binary == "" {
-		return 0, fmt.Errorf("%s must name the built playground program", playgroundVariable)
+		return 0, fmt.Errorf("%s must name the built playground program; run `make e2e`", playgroundVariable)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

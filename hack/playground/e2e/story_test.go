@@ -1,5 +1,3 @@
-//go:build e2e
-
 package e2e
 
 import (
@@ -270,13 +268,13 @@ func isReady(node corev1.Node) bool {
 	return false
 }
 
-// autoscaler starts the built autoscaler as a ServiceAccount that exists, with the production flags and more. It is limited to the
-// story's groups by its flags and stopped with the story. The test is skipped in a run without an autoscaler.
+// autoscaler starts the built autoscaler with the rights of a ServiceAccount that exists and with just these flags. It is limited to the
+// story's groups by their tags, as no other story's groups exist meanwhile, and stopped with the story.
 func (s *story) autoscaler(name string, account types.NamespacedName, flags ...string) *autoscaler.Autoscaler {
 	s.t.Helper()
 	binary := os.Getenv(autoscalerVariable)
 	if binary == "" {
-		s.t.Skipf("%s doesn't name a built cluster-autoscaler", autoscalerVariable)
+		s.t.Fatalf("%s must name the built cluster-autoscaler; run `make e2e`", autoscalerVariable)
 	}
 	a, err := s.cluster.StartAutoscaler(s.t.Context(), s.namespace+"-"+name, cluster.Autoscaler{Binary: binary, Account: account, Flags: flags})
 	if err != nil {
