@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/deferredpodscheduling"
@@ -80,6 +81,7 @@ var (
 	_ = runtime.NewFramework
 	_ = []runtime.Option{
 		runtime.WithInformerFactory(nil), runtime.WithSnapshotSharedLister(nil), runtime.WithSharedCSIManager(nil), runtime.WithSharedDRAManager(nil),
+		runtime.WithLogger(klog.Logger{}),
 	}
 	_ = runtime.WaitForShutdown
 )

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -65,6 +66,8 @@ func NewScheduler(ctx context.Context, factory informers.SharedInformerFactory, 
 		runtime.WithSnapshotSharedLister(sharedLister{s.question}),
 		runtime.WithSharedCSIManager(csiManager{s.question}),
 		runtime.WithSharedDRAManager(noDevices{}),
+		// Building says much that matters to nobody here.
+		runtime.WithLogger(klog.FromContext(ctx).V(4)),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making a scheduler: %w", err)

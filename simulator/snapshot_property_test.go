@@ -198,7 +198,7 @@ func (tr *trial) changeCluster() {
 	cluster := simulator.Cluster{
 		Nodes: slices.Clone(tr.cluster.Nodes), Pods: slices.Clone(tr.cluster.Pods), CSINodes: slices.Clone(tr.cluster.CSINodes),
 	}
-	switch tr.choices.of(8) {
+	switch tr.choices.of(10) {
 	case 0, 1:
 		name := tr.nodeName()
 		cluster.Nodes = slices.DeleteFunc(cluster.Nodes, func(n *corev1.Node) bool { return n.Name == name })
@@ -215,6 +215,14 @@ func (tr *trial) changeCluster() {
 			pod.Spec.NodeName = tr.nodeName()
 		}
 		cluster.Pods = append(cluster.Pods, pod)
+	case 8, 9: // an update of a pod where it runs
+		if count := len(cluster.Pods); count > 0 {
+			i := tr.choices.of(count)
+			updated := tr.randomPod()
+			old := cluster.Pods[i]
+			updated.Name, updated.UID, updated.Spec.NodeName, updated.Status.NominatedNodeName = old.Name, old.UID, old.Spec.NodeName, old.Status.NominatedNodeName
+			cluster.Pods[i] = updated
+		}
 	case 5, 6, 7:
 		name := tr.nodeName()
 		cluster.CSINodes = slices.DeleteFunc(cluster.CSINodes, func(c *storagev1.CSINode) bool { return c.Name == name })
@@ -234,7 +242,7 @@ func (tr *trial) addNode(t *testing.T) {
 		template.CSINode = &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
 	twice := false
-	for range tr.choices.of(3) {
+	for range tr.choices.of(4) {
 		pod := tr.randomPod()
 		twice = twice || slices.ContainsFunc(template.Pods, func(p *corev1.Pod) bool { return podfacts.Key(p) == podfacts.Key(pod) })
 		template.Pods = append(template.Pods, pod)
@@ -322,7 +330,7 @@ func (tr *trial) randomNode(name string) *corev1.Node {
 
 func (tr *trial) randomPod() *corev1.Pod {
 	app := fmt.Sprintf("a%d", tr.choices.of(3))
-	pod := simtest.Pod(fmt.Sprintf("p%d", tr.choices.of(12))).Label("app", app).Requests("300m", "100Mi")
+	pod := simtest.Pod(fmt.Sprintf("p%d", tr.choices.of(8))).Label("app", app).Requests(fmt.Sprintf("%d00m", 1+tr.choices.of(4)), "100Mi")
 	switch tr.choices.of(12) {
 	case 0:
 		pod = pod.HostPort(8080)
