@@ -255,7 +255,7 @@ func TestOneGroupThatCannotBeUsedLeavesTheOthersAlone(t *testing.T) {
 	}
 	r.server.ForgetCalls()
 	for _, name := range []string{"operated", "suspended"} {
-		if granted, err := r.group(name).IncreaseSize(t.Context(), 1); granted != 0 || kind(err) != "configuration" {
+		if granted, err := r.group(name).IncreaseSize(r.ctx(), 1); granted != 0 || kind(err) != "configuration" {
 			t.Errorf("raising %s: %d, %v", name, granted, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestElementsThatAWSLeavesOutDoNoHarm(t *testing.T) {
 				t.Error("the group is neither listed nor in error")
 			}
 			for _, group := range r.provider.NodeGroups() {
-				if _, err := group.Templates(t.Context()); err != nil {
+				if _, err := group.Templates(r.ctx()); err != nil {
 					t.Logf("template: %v", err)
 				}
 			}
@@ -309,7 +309,7 @@ func TestTheLastGoodDataStayWhileAWSDoesNotAnswer(t *testing.T) {
 		t.Errorf("%d attempts in four minutes", got)
 	}
 	r.clock.Step(70 * time.Second)
-	err := r.provider.Refresh(t.Context())
+	err := r.provider.Refresh(r.ctx())
 	if kind(err) != "transient" || !strings.Contains(err.Error(), "Throttling: Rate exceeded") {
 		t.Errorf("after more than five minutes: %v", err)
 	}
@@ -369,7 +369,7 @@ func TestWhatAnOperatorMustPutRightIsOneLine(t *testing.T) {
 			r.refresh()
 			test.harm(r)
 			r.clock.Step(time.Minute)
-			err := r.provider.Refresh(t.Context())
+			err := r.provider.Refresh(r.ctx())
 			if kind(err) != "configuration" || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v", kind(err), err)
 			}

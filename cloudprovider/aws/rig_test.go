@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -97,7 +99,7 @@ func (r *rig) connect(options aws.Options) *aws.Provider {
 		options.MaxNodeProvisionTime = 15 * time.Minute
 	}
 	options.SDK = append(sdkOptions(r.server), options.SDK...)
-	provider, err := aws.New(r.t.Context(), options)
+	provider, err := aws.New(r.ctx(), options)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -120,10 +122,18 @@ func sdkOptions(server *awstest.Server) []func(*config.LoadOptions) error {
 	}
 }
 
+// ctx carries a logger whose lines are shown when the test fails.
+func (r *rig) ctx() context.Context { return testContext(r.t) }
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	return klog.NewContext(t.Context(), ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(4))))
+}
+
 // refresh must succeed.
 func (r *rig) refresh() {
 	r.t.Helper()
-	if err := r.provider.Refresh(r.t.Context()); err != nil {
+	if err := r.provider.Refresh(r.ctx()); err != nil {
 		r.t.Fatalf("Refresh: %v", err)
 	}
 }

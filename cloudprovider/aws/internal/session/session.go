@@ -14,8 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	smithyendpoints "github.com/aws/smithy-go/endpoints"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/cloudconfig"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/endpoint"
@@ -49,8 +51,9 @@ type Options struct {
 func Load(ctx context.Context, o Options) (Session, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithAPIOptions([]func(*middleware.Stack) error{
-			awsmiddleware.AddUserAgentKeyValue("cluster-autoscaler", o.Version), o.Attempt,
+			awsmiddleware.AddUserAgentKeyValue("cluster-autoscaler", o.Version), o.Attempt, plainBodies,
 		}),
+		config.WithLogger(sdkLogger(klog.FromContext(ctx))),
 	}
 	loaded, err := config.LoadDefaultConfig(ctx, append(load, o.Overrides...)...)
 	if err != nil {
@@ -71,6 +74,13 @@ func Load(ctx context.Context, o Options) (Session, error) {
 		s.Config.Credentials = aws.NewCredentialsCache(faults.MarkCredentials(s.Config.Credentials))
 	}
 	return s, nil
+}
+
+// sdkLogger lets the SDK's own remarks, which are about its inner workings, show at high verbosity only.
+func sdkLogger(logger klog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(level logging.Classification, format string, args ...any) {
+		logger.V(4).Info("Remark of the AWS SDK", "level", string(level), "text", fmt.Sprintf(format, args...))
+	})
 }
 
 // Override is the address of a service that the cloud config sets for the region; zero: the SDK knows.
