@@ -76,10 +76,13 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 				gs.Failed = append(gs.Failed, instance)
 			}
 		default:
-			t.standing++
-			t.hopeless += r.unregistered(gs, group, instance, own.providerIDs[""])
+			r.unregistered(gs, group, instance)
 		}
 	}
+	// A node that does not say which machine it is stands for one of those without a node: it must not count twice.
+	gs.Anonymous = own.anonymous
+	t.standing += max(0, len(gs.Unregistered)-own.anonymous)
+	t.hopeless += max(0, gs.Counts.LongUnregistered-own.anonymous)
 	r.memory(group.ID).keepUnregistered(gs.Unregistered)
 	for _, node := range own.nodes {
 		gone := node.class == classDeleted && !listed[node.providerID]
@@ -106,21 +109,19 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 	return t
 }
 
-// unregistered notes an instance without a node and returns 1 if that has been so for longer than the provision time.
-func (r *Registry) unregistered(gs *GroupState, group observation.Group, instance cloudprovider.Instance, anonymous bool) (hopeless int) {
+// unregistered notes an instance without a node.
+func (r *Registry) unregistered(gs *GroupState, group observation.Group, instance cloudprovider.Instance) {
 	since, known := r.memory(group.ID).firstSeen[instance.ID]
 	if !known {
 		since = r.seen.At
 	}
-	// While a node of the group does not say which machine it is, it may be this one.
-	long := !anonymous && since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
+	long := since.Add(group.Options.MaxNodeProvisionTime).Before(r.seen.At)
 	gs.Unregistered = append(gs.Unregistered, UnregisteredInstance{Instance: instance, FirstSeen: since, Long: long})
-	if !long {
+	if long {
+		gs.Counts.LongUnregistered++
+	} else {
 		gs.Counts.Unregistered++
-		return 0
 	}
-	gs.Counts.LongUnregistered++
-	return 1
 }
 
 // keepUnregistered remembers since when the instances have no node, and forgets all others.
@@ -215,7 +216,7 @@ func (r *Registry) cluster(seen observation.Observation, nodes classified) repor
 	}
 	status := report.ClusterStatus{
 		Counts: nodes.all, Managed: nodes.managed, Healthy: !r.tooMany(judged.Unready, judged.Registered),
-		Pending: len(seen.Unschedulable) + len(seen.Unprocessed), Unprocessed: len(seen.Unprocessed), Taints: seen.Taints,
+		Pending: len(seen.Unschedulable) + len(seen.Unprocessed), Unprocessed: len(seen.Unprocessed),
 	}
 	for _, node := range seen.Nodes {
 		if BeingDeleted(node, seen.At) {

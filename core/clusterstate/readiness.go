@@ -37,8 +37,9 @@ type classified struct {
 type members struct {
 	counts report.NodeCounts
 	nodes  []member // by ascending name
-	// providerIDs are those of all its nodes; the empty one is among them if a node has none.
+	// providerIDs are those of its nodes; anonymous is how many of them have none.
 	providerIDs map[string]bool
+	anonymous   int
 }
 
 // member is one node of a group.
@@ -85,6 +86,9 @@ const defaultStartupTime = 15 * time.Minute
 
 func (m *members) add(node *corev1.Node, c class, since time.Time) {
 	m.providerIDs[node.Spec.ProviderID] = true
+	if node.Spec.ProviderID == "" && c != classDeleted {
+		m.anonymous++
+	}
 	added := member{name: node.Name, providerID: node.Spec.ProviderID, class: c, created: node.CreationTimestamp.Time}
 	if c == classReady {
 		added.readySince = since

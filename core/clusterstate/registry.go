@@ -173,6 +173,7 @@ func (gs *GroupState) repaired(ended, withdrawn int) (lowered int) {
 	fromLost := min(withdrawn, gs.Lost)
 	gs.Target, gs.Lost = target, gs.Lost-fromLost
 	gs.Upcoming = max(0, min(gs.Upcoming+replaced-(withdrawn-fromLost), target))
+	gs.ScalingUp = gs.Upcoming > 0 && gs.Request != nil
 	return lowered
 }
 

@@ -47,6 +47,8 @@ type GroupState struct {
 	LastScaleUp, LastDeletion, LastFailure time.Time
 	// ExpectedDeletions is how many registered nodes are on machines that are ending: the target does not count them any more.
 	ExpectedDeletions int
+	// Anonymous is how many nodes do not say which machine they are on. While there are any, no instance can be told to have no node.
+	Anonymous int
 	// Lost is how many places of the target have had nothing standing for them for longer than the provision time.
 	Lost int
 	// Incomplete is true if a part of a group that grows and shrinks as a whole will not come. It is set aside then.

@@ -26,8 +26,6 @@ type Observation struct {
 	// Nodes are all nodes by ascending name, with the readiness overrides applied: a node that is Ready for Kubernetes but not yet
 	// for work is replaced by a copy that is not.
 	Nodes []*corev1.Node
-	// Taints counts the taints of all nodes by kind (operator-surface 2.3, node_taints_count).
-	Taints map[string]int
 
 	// Unschedulable are the pods that wait for room, in ascending order of creation time, namespace and name. Unprocessed are
 	// those that no scheduler has judged, of schedulers that --bypassed-scheduler-names lists.

@@ -52,7 +52,7 @@ type plan struct {
 // the minimum unless forced to.
 func (p plan) unregistered() []report.RepairAction {
 	long := slices.DeleteFunc(slices.Clone(p.group.Unregistered), func(u clusterstate.UnregisteredInstance) bool { return !u.Long })
-	if len(long) == 0 {
+	if len(long) == 0 || p.group.Anonymous > 0 {
 		return nil
 	}
 	slices.SortStableFunc(long, func(a, b clusterstate.UnregisteredInstance) int {

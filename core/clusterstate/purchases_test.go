@@ -1,0 +1,149 @@
+package clusterstate_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator/simtest"
+)
+
+var triggered = []report.PodRef{{Namespace: "default", Name: "p", UID: "p"}}
+
+func onTheWay(until time.Time) map[types.UID]report.PurchaseOnTheWay {
+	return map[types.UID]report.PurchaseOnTheWay{"p": {Group: "g", Until: until}}
+}
+
+// Case C32: a node bought for a pod gets three minutes after it became ready.
+func TestAPodIsHeldUntilTheNodeBoughtForItHasSettled(t *testing.T) {
+	nothing := map[types.UID]report.PurchaseOnTheWay{}
+	type step struct {
+		at     time.Duration
+		change func(*fleet)
+		want   map[types.UID]report.PurchaseOnTheWay
+	}
+	readyAt := func(at time.Duration) func(*fleet) {
+		return func(f *fleet) {
+			for _, m := range f.machines {
+				if m.node != nil && m.node.CreationTimestamp.After(t0) {
+					m.node = simtest.Node(m.node.Name).CreatedAt(m.node.CreationTimestamp.Time).Condition(corev1.NodeReady, corev1.ConditionTrue, after(at)).Build()
+				}
+			}
+		}
+	}
+	came := func(n int, at time.Duration) func(*fleet) {
+		return func(f *fleet) { f.registers(n, after(at)) }
+	}
+	tests := map[string]struct {
+		nodes int // bought
+		steps []step
+	}{
+		"from the purchase on, whatever the node is called": {1, []step{
+			{at: 10 * time.Second, want: onTheWay(time.Time{})},
+			{at: time.Minute, change: came(1, 50*time.Second), want: onTheWay(after(3*time.Minute + 50*time.Second))},
+			{at: 3*time.Minute + 49*time.Second, want: onTheWay(after(3*time.Minute + 50*time.Second))},
+			{at: 3*time.Minute + 50*time.Second, want: nothing},
+			{at: 4 * time.Minute, change: func(f *fleet) { f.group.Target++ }, want: nothing},
+		}},
+		"while the node has registered and not started": {1, []step{
+			{at: time.Minute, change: func(f *fleet) { f.withoutUnregistered(); f.starting(1, after(50*time.Second)) }, want: onTheWay(time.Time{})},
+			{at: 2 * time.Minute, change: readyAt(110 * time.Second), want: onTheWay(after(290 * time.Second))},
+		}},
+		"until all the nodes bought in one go are there": {2, []step{
+			{at: time.Minute, change: came(1, 50*time.Second), want: onTheWay(time.Time{})},
+			{at: 5 * time.Minute, change: came(1, 290*time.Second), want: onTheWay(after(470 * time.Second))},
+			{at: 8 * time.Minute, want: nothing},
+		}},
+		"but not for nodes that were bought for others later": {1, []step{
+			{at: time.Minute, change: came(1, 50*time.Second), want: onTheWay(after(230 * time.Second))},
+			{at: 2 * time.Minute, change: func(f *fleet) { f.group.Target += 3; f.creating(3) }, want: onTheWay(after(230 * time.Second))},
+			{at: 4 * time.Minute, change: came(1, 220*time.Second), want: nothing},
+		}},
+		"no longer than the provision time if the node does not come": {1, []step{
+			{at: 15 * time.Minute, want: onTheWay(time.Time{})},
+			{at: 15*time.Minute + time.Second, want: nothing},
+		}},
+		"not once a machine of the group has failed": {2, []step{
+			{at: 10 * time.Second, change: func(f *fleet) { broken(cloudprovider.InstanceCreating)(f.machines[1].instance) }, want: nothing},
+		}},
+		"not once the node is unready for good": {1, []step{
+			{at: time.Minute, change: func(f *fleet) {
+				f.withoutUnregistered()
+				f.starting(1, after(50*time.Second))
+				f.group.Options.MaxNodeStartupTime = time.Second
+			}, want: nothing},
+		}},
+		"not once nothing is upcoming any more": {1, []step{
+			{at: 3 * time.Minute, change: func(f *fleet) { f.withoutUnregistered(); f.group.Target = 1 }, want: nothing},
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet("g", 0, 20, 1).ready(1)
+			r := newRegistry()
+			r.Observe(see(t0, f))
+			r.AfterScaleUp(grown(f, test.nodes, t0), triggered)
+			f.group.Target += test.nodes
+			f.creating(test.nodes)
+			for _, step := range test.steps {
+				if step.change != nil {
+					step.change(f)
+				}
+				if diff := cmp.Diff(step.want, r.Observe(see(after(step.at), f)).Purchases); diff != "" {
+					t.Errorf("at %s (-want +got):\n%s", step.at, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestAPodIsHeldWhileTheGroupCannotBeDescribed(t *testing.T) {
+	f := newFleet("g", 0, 20, 1).ready(1)
+	r := newRegistry()
+	r.Observe(see(t0, f))
+	r.AfterScaleUp(grown(f, 1, t0), triggered)
+	missing := func(at time.Duration) map[types.UID]report.PurchaseOnTheWay {
+		seen := see(after(at), strangers())
+		seen.GroupErrors = []cloudprovider.GroupError{{Group: "g", Err: errors.New("unreadable")}}
+		return r.Observe(seen).Purchases
+	}
+	if diff := cmp.Diff(onTheWay(time.Time{}), missing(time.Minute)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := missing(15*time.Minute + time.Second); len(got) > 0 {
+		t.Errorf("held beyond the provision time: %v", got)
+	}
+}
+
+func TestAPodForWhichSeveralGroupsGrewIsHeldByTheLast(t *testing.T) {
+	f, g := newFleet("f", 0, 20, 1).ready(1), newFleet("g", 0, 20, 1).ready(1)
+	r := newRegistry()
+	r.Observe(see(t0, f, g))
+	r.AfterScaleUp(append(grown(f, 1, t0), grown(g, 1, t0)...), triggered)
+	f.group.Target, g.group.Target = 2, 2
+	f.creating(1).registers(1, after(time.Minute))
+	g.creating(1)
+	if diff := cmp.Diff(onTheWay(time.Time{}), r.Observe(see(after(time.Minute), f, g)).Purchases); diff != "" {
+		t.Errorf("while one is missing (-want +got):\n%s", diff)
+	}
+	g.registers(1, after(2*time.Minute))
+	if diff := cmp.Diff(onTheWay(after(5*time.Minute)), r.Observe(see(after(2*time.Minute), f, g)).Purchases); diff != "" {
+		t.Errorf("when all are there (-want +got):\n%s", diff)
+	}
+}
+
+func TestARefusalHoldsNoPod(t *testing.T) {
+	f := newFleet("g", 0, 20, 1).ready(1)
+	r := newRegistry()
+	r.Observe(see(t0, f))
+	r.AfterScaleUp(refused(f, 1, t0, errors.New("no")), triggered)
+	if got := r.Observe(see(after(10*time.Second), f)).Purchases; len(got) > 0 {
+		t.Errorf("held: %v", got)
+	}
+}
