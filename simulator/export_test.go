@@ -108,3 +108,9 @@ func pluginNames(set config.PluginSet) []string {
 	}
 	return names
 }
+
+// EmptyLister reads an empty snapshot.
+func EmptyLister() fwk.SharedLister { return sharedLister{&question{NewSnapshot()}} }
+
+// EmptyDRAManager is the one without devices.
+func EmptyDRAManager() fwk.SharedDRAManager { return noDevices{} }

@@ -11,32 +11,35 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 )
 
 // FilterCode says which condition of the scheduler a node does not meet. The texts are stable: reports and metrics show them.
 type FilterCode string
 
-// The codes, one for each filter; the set is closed.
+// The codes; the set is closed.
 const (
 	FilterUnset                FilterCode = ""
-	InsufficientResource       FilterCode = "InsufficientResource"
-	TaintNotTolerated          FilterCode = "TaintNotTolerated"
-	NodeAffinityMismatch       FilterCode = "NodeAffinityMismatch"
-	NodeUnschedulable          FilterCode = "NodeUnschedulable"
-	HostPortTaken              FilterCode = "HostPortTaken"
-	PodAffinityMismatch        FilterCode = "PodAffinityMismatch"
-	PodAntiAffinity            FilterCode = "PodAntiAffinity"
-	ExistingPodAntiAffinity    FilterCode = "ExistingPodAntiAffinity"
-	TopologySpread             FilterCode = "TopologySpread"
-	VolumeZone                 FilterCode = "VolumeZone"
-	VolumeUnbound              FilterCode = "VolumeUnbound"
-	VolumeInUse                FilterCode = "VolumeInUse"
-	AttachLimit                FilterCode = "AttachLimit"
-	ResourceClaim              FilterCode = "ResourceClaim"
-	ResourceClaimsNotSimulated FilterCode = "ResourceClaimsNotSimulated"
-	NodeFeatureMissing         FilterCode = "NodeFeatureMissing"
-	OtherFilter                FilterCode = "OtherFilter"
+	InsufficientResource       FilterCode = "InsufficientResource"       // too little of a resource, or too many pods: see Short
+	TaintNotTolerated          FilterCode = "TaintNotTolerated"          // see Taint
+	NodeAffinityMismatch       FilterCode = "NodeAffinityMismatch"       // node selector, node affinity, or affinity added by the scheduler
+	NodeUnschedulable          FilterCode = "NodeUnschedulable"          // cordoned
+	HostPortTaken              FilterCode = "HostPortTaken"              // a port of the node is in use
+	PodAffinityMismatch        FilterCode = "PodAffinityMismatch"        // no pod there that this one must be near
+	PodAntiAffinity            FilterCode = "PodAntiAffinity"            // a pod there that this one must be away from
+	ExistingPodAntiAffinity    FilterCode = "ExistingPodAntiAffinity"    // a pod there that must be away from this one
+	TopologySpread             FilterCode = "TopologySpread"             // the spread would be too uneven, or the node lacks the label
+	VolumeZone                 FilterCode = "VolumeZone"                 // a volume lies where this node is not
+	VolumeUnbound              FilterCode = "VolumeUnbound"              // a claim is missing, or has no volume and can't get one here
+	VolumeInUse                FilterCode = "VolumeInUse"                // somebody else uses a volume that takes only one user
+	AttachLimit                FilterCode = "AttachLimit"                // the node takes no more volumes of this driver
+	ResourceClaim              FilterCode = "ResourceClaim"              // no device for a resource claim
+	ResourceClaimsNotSimulated FilterCode = "ResourceClaimsNotSimulated" // the pod has resource claims, and was not asked about
+	NodeFeatureMissing         FilterCode = "NodeFeatureMissing"         // the node's kubelet lacks a feature
+	OtherFilter                FilterCode = "OtherFilter"                // see Plugin
 )
 
 // Rejection says why a pod does not fit on a node, with the numbers that decided it.
@@ -84,18 +87,8 @@ func filterCode(plugin string, reasons []string) FilterCode {
 		return affinityCode(reasons)
 	case names.PodTopologySpread:
 		return TopologySpread
-	case names.VolumeZone:
-		return VolumeZone
-	case names.VolumeBinding:
-		// A bound volume that lies elsewhere is the same to the user, whichever plug-in finds out.
-		if slices.Contains(reasons, string(volumebinding.ErrReasonNodeConflict)) {
-			return VolumeZone
-		}
-		return VolumeUnbound
-	case names.VolumeRestrictions:
-		return VolumeInUse
-	case names.NodeVolumeLimits:
-		return AttachLimit
+	case names.VolumeZone, names.VolumeBinding, names.VolumeRestrictions, names.NodeVolumeLimits:
+		return volumeCode(reasons)
 	case names.DynamicResources:
 		return ResourceClaim
 	case names.NodeDeclaredFeatures:
@@ -116,6 +109,22 @@ func affinityCode(reasons []string) FilterCode {
 	default:
 		return OtherFilter
 	}
+}
+
+// volumeCode goes by the reason, not by the plug-in: a volume that lies elsewhere and a claim that doesn't exist are the same to
+// the user, whichever plug-in finds out first.
+func volumeCode(reasons []string) FilterCode {
+	for _, reason := range reasons {
+		switch reason {
+		case string(volumebinding.ErrReasonNodeConflict), volumezone.ErrReasonConflict:
+			return VolumeZone
+		case volumerestrictions.ErrReasonDiskConflict, volumerestrictions.ErrReasonReadWriteOncePodConflict:
+			return VolumeInUse
+		case nodevolumelimits.ErrReasonMaxVolumeCountExceeded:
+			return AttachLimit
+		}
+	}
+	return VolumeUnbound
 }
 
 // shortages puts numbers to the reasons that the resource filter gave.
