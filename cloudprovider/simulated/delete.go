@@ -23,7 +23,7 @@ func (t *transaction) delete(refs []cloudprovider.NodeRef) ([]cloudprovider.Dele
 		transaction: t, refs: refs, of: make([]*machine, len(refs)), errs: make([]error, len(refs)), failing: map[*machine]error{},
 	}
 	d.resolve()
-	if err := d.refusal(); err != nil {
+	if err := d.belowMinimum(); err != nil {
 		return nil, 0, err
 	}
 	d.strike()
@@ -74,8 +74,8 @@ func (d *deletion) surplus() int { return max(d.pool.units(d.now)-d.pool.target,
 // room is by how much the target may be lowered.
 func (d *deletion) room() int { return max(d.pool.target-d.pool.spec.Min, 0) }
 
-// refusal is why the minimum forbids to end the victims; nil: it doesn't, or the deletion is forced.
-func (d *deletion) refusal() error {
+// belowMinimum is why the minimum forbids to end the victims; nil: it doesn't, or the deletion is forced.
+func (d *deletion) belowMinimum() error {
 	possible := d.room() + d.surplus()
 	if d.log.Operation == ForceDeleteNodes || d.units() <= possible {
 		return nil
