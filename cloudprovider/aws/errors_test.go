@@ -3,6 +3,9 @@ package aws_test
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 )
@@ -34,4 +37,11 @@ func kind(err error) string {
 		return "out of resources"
 	}
 	return "other"
+}
+
+// noSuchHost is an HTTP client in a world without the name that it is asked for.
+type noSuchHost struct{}
+
+func (noSuchHost) Do(r *http.Request) (*http.Response, error) {
+	return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}}
 }

@@ -183,10 +183,10 @@ func TestErrorsOfARaise(t *testing.T) {
 		granted int
 		desired int
 	}{
-		"throttled":                                {set, awstest.Throttle{}, "transient", 0, 1},
-		"throttled while reading":                  {read, awstest.Throttle{}, "transient", 0, 1},
-		"busy":                                     {set, answer(400, "ScalingActivityInProgress", "Scaling activity x is in progress and blocks this action"), "transient", 0, 1},
-		"contention":                               {set, answer(500, "ResourceContention", "You already have a pending update"), "transient", 0, 1},
+		"throttled":               {set, awstest.Throttle{}, "transient", 0, 1},
+		"throttled while reading": {read, awstest.Throttle{}, "transient", 0, 1},
+		"busy":                    {set, answer(400, "ScalingActivityInProgress", "Scaling activity x is in progress and blocks this action"), "transient", 0, 1},
+		"contention":              {set, answer(500, "ResourceContention", "You already have a pending update"), "transient", 0, 1},
 		"a server fault before it was carried out": {set, answer(500, "InternalFailure", "x"), "transient, outcome unknown", 0, 1},
 		"a server fault after it was carried out":  {set, awstest.ErrorAnswer{Status: 500, Side: awstest.AfterEffect}, "none", 1, 2},
 		"no answer, not carried out":               {set, awstest.Drop{}, "transient, outcome unknown", 0, 1},

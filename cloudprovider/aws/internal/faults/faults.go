@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -99,7 +101,8 @@ func Wrap(operation string, err error) error {
 		return nil
 	}
 	wrapped := &Error{Operation: operation, Err: err, Message: lastMessage(err)}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
+	_, credentials := errors.AsType[*CredentialsError](err)
+	if api, ok := errors.AsType[smithy.APIError](err); ok && !credentials {
 		wrapped.Code, wrapped.Message = api.ErrorCode(), strings.TrimSpace(api.ErrorMessage())
 	}
 	wrapped.Class = classify(err, wrapped.Code, wrapped.Message)
@@ -117,7 +120,7 @@ func classify(err error, code, message string) Class {
 	if class := classifyCode(code, message); class != Unset {
 		return class
 	}
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0: there was none
 		switch status := response.HTTPStatusCode(); {
 		case status == 429:
 			return Throttled
@@ -192,7 +195,7 @@ func throttleCodes() []string {
 	return []string{
 		"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException", "RequestLimitExceeded",
 		"TooManyRequestsException", "SlowDown", "PriorRequestNotComplete", "EC2ThrottledException", "BandwidthLimitExceeded",
-		"ScalingActivityInProgress", "ResourceContention", "ResourceContentionFault",
+		"ScalingActivityInProgress", "ResourceContention", "InvalidNextToken",
 	}
 }
 
@@ -211,32 +214,24 @@ func deniedCodes() []string {
 	}
 }
 
-// lastMessage is the text of the innermost cause: the SDK repeats itself on the way out.
+// lastMessage is the text of the innermost cause that the SDK has wrapped: it repeats itself on the way out.
 func lastMessage(err error) string {
 	if marked, ok := errors.AsType[*CredentialsError](err); ok {
 		return "fetching credentials: " + lastMessage(marked.Err)
 	}
-	for {
-		var inner error
-		switch e := err.(type) { //nolint:errorlint // peeling one layer after the other is the point
-		case *smithy.OperationError:
-			inner = e.Err
-		case *smithyhttp.RequestSendError:
-			inner = e.Err
-		case *smithy.DeserializationError:
-			inner = e.Err
-		case *smithy.CanceledError:
-			inner = e.Err
-		case *aws.RequestCanceledError:
-			inner = e.Err
-		default:
-			if wrapper, ok := err.(interface{ Unwrap() error }); ok && strings.HasPrefix(err.Error(), "exceeded maximum number of attempts") {
-				inner = wrapper.Unwrap()
-			}
-		}
-		if inner == nil {
-			return strings.Join(strings.Fields(err.Error()), " ")
-		}
-		err = inner
+	for isWrapper(err) && errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// isWrapper tells whether an error of the SDK only adds what is known anyway.
+func isWrapper(err error) bool {
+	switch err.(type) { //nolint:errorlint // peeling one layer after the other is the point
+	case *smithy.OperationError, *smithyhttp.ResponseError, *awshttp.ResponseError, *smithyhttp.RequestSendError, *smithy.DeserializationError,
+		*smithy.CanceledError, *aws.RequestCanceledError, *retry.MaxAttemptsError:
+		return true
+	default:
+		return false
 	}
 }
