@@ -23,6 +23,12 @@ func gpuModelsMissingFromTable() map[string]string {
 	return map[string]string{"p3": "NVIDIA V100", "dl1": "Habana Gaudi HL-205"}
 }
 
+// appleSilicon tells whether a family is one of the Macs with ARM processors. Tables that know only amd64 and arm64 often file their
+// architecture, arm64_mac, under amd64.
+func appleSilicon(family string) bool {
+	return strings.HasPrefix(family, "mac") && family != "mac1"
+}
+
 // compact renders the table as the list described in the doc.go of cloudprovider/aws/instancetypes.
 func compact(table, asOf string) (string, error) {
 	rows, err := parse(table)
@@ -118,8 +124,12 @@ func check(r row) error {
 // heading is the line that starts a family: name, architecture, and the accelerator where the family has one.
 func heading(r row) (string, error) {
 	family, _, _ := strings.Cut(r["instance_type"], ".")
+	arch := r["arch"]
+	if appleSilicon(family) {
+		arch = "arm64"
+	}
 	if r["gpus"] == "0" {
-		return family + " " + r["arch"], nil
+		return family + " " + arch, nil
 	}
 	model := r["gpu_model"]
 	if model == "-" {
@@ -129,7 +139,7 @@ func heading(r row) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s has %s accelerators and no known model", r["instance_type"], r["gpus"])
 	}
-	return fmt.Sprintf("%s %s %s/%s", family, r["arch"], maker, name), nil
+	return fmt.Sprintf("%s %s %s/%s", family, arch, maker, name), nil
 }
 
 // line renders one size; facts that are zero are left out, facts that aren't known are question marks.
@@ -141,15 +151,16 @@ func line(r row) string {
 		}
 		return r[column]
 	}
-	text := fmt.Sprintf("\t%s %s %s %sx%s", size, r["vcpu"], r["memory_mib"], known("max_enis"), known("ipv4_per_eni"))
+	var text strings.Builder
+	fmt.Fprintf(&text, "\t%s %s %s %sx%s", size, r["vcpu"], r["memory_mib"], known("max_enis"), known("ipv4_per_eni"))
 	for _, fact := range []struct{ key, column string }{
 		{"gpus", "gpus"}, {"neuron", "neuron_devices"}, {"efa", "efa_interfaces"}, {"disk", "local_storage_gb"},
 	} {
 		if value := known(fact.column); value != "0" {
-			text += " " + fact.key + "=" + value
+			text.WriteString(" " + fact.key + "=" + value)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // bySize puts small machines first, so that a family reads like a price list.

@@ -14,6 +14,8 @@ func TestFamiliesAreGroupedAndZeroFactsLeftOut(t *testing.T) {
 		"m5.xlarge\t4\t16384\tamd64\t0\t-\t0\t0\t4\t15\t0\n" +
 		"m5.large\t2\t8192\tamd64\t0\t-\t0\t0\t3\t10\t0\n" +
 		"g5.xlarge\t4\t16384\tamd64\t1\tNVIDIA A10G\t0\t1\t4\t15\t250\n" +
+		"mac1.metal\t12\t32768\tamd64\t0\t-\t0\t0\t8\t30\t0\n" +
+		"mac2.metal\t8\t16384\tamd64\t0\t-\t0\t0\t8\t30\t0\n" +
 		"p3.2xlarge\t8\t62464\tamd64\t1\t-\t-\t-\t-\t-\t-\n"
 	got, err := compact(table, "2026-08")
 	if err != nil {
@@ -27,6 +29,10 @@ g5 amd64 NVIDIA/A10G
 m5 amd64
 	large 2 8192 3x10
 	xlarge 4 16384 4x15
+mac1 amd64
+	metal 12 32768 8x30
+mac2 arm64
+	metal 8 16384 8x30
 p3 amd64 NVIDIA/V100
 	2xlarge 8 62464 ?x? gpus=1 neuron=? efa=? disk=?
 `

@@ -1,6 +1,7 @@
 package awstest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func (r *rig) activities(t *testing.T, filters ...types.Filter) []types.Activity
 func TestALaunchIsAnActivityFromTheRequestToTheEnd(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(0))
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	type look struct {
 		Status      types.ScalingActivityStatusCode
 		Description string
@@ -61,7 +62,7 @@ func TestLaunchesFailWhenTheStockIsOutAndGoOnWhenItIsBack(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(0))
 	r.SetStock(awstest.StockRule{Group: "workers", Left: 1})
-	r.mustSetDesired(t, "workers", 3)
+	r.mustSetDesired(t, 3)
 	r.clock.Step(10 * time.Second)
 	if got := len(r.ids("workers")); got != 1 {
 		t.Fatalf("%d instances from a stock of 1", got)
@@ -92,10 +93,10 @@ func TestARaiseIsTriedAtOnceAfterAFailure(t *testing.T) {
 	g.Timing.Retry = time.Hour
 	r.mustAdd(t, g)
 	r.SetStock(awstest.StockRule{Group: "workers", Left: 0})
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	r.clock.Step(10 * time.Second)
 	r.SetStock(awstest.StockRule{Group: "workers", Left: awstest.Unlimited})
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	r.clock.Step(10 * time.Second)
 	if got := len(r.ids("workers")); got != 2 {
 		t.Errorf("%d instances, want 2", got)
@@ -108,7 +109,7 @@ func TestAnEmptyZoneFailsInItsOwnActivityAndTheNextOneHelps(t *testing.T) {
 	g.Zones = []string{zoneA, zoneB}
 	r.mustAdd(t, g)
 	r.SetStock(awstest.StockRule{Zone: zoneA, Left: 0})
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	r.clock.Step(10 * time.Second)
 	var got []string
 	for _, a := range r.activities(t) {
@@ -143,7 +144,7 @@ func TestTheReasonOfAFailedLaunchIsInItsMessage(t *testing.T) {
 			r.PutLaunchTemplate(awstest.LaunchTemplate{Name: "workers", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.large", ImageID: "ami-1", Spot: true}}})
 			r.mustAdd(t, workers(0))
 			r.SetStock(awstest.StockRule{Market: awstest.Spot, Left: 0, Reason: reason})
-			r.mustSetDesired(t, "workers", 1)
+			r.mustSetDesired(t, 1)
 			r.clock.Step(10 * time.Second)
 			if got := aws.ToString(r.activities(t)[0].StatusMessage); !strings.Contains(got, want) {
 				t.Errorf("message %q, want one with %q", got, want)
@@ -158,9 +159,10 @@ func TestActivitiesComeNewestFirstInPagesAndByTime(t *testing.T) {
 	g.Max, g.Timing = 300, awstest.Timing{}
 	r.mustAdd(t, g)
 	for n := range 25 {
-		r.mustSetDesired(t, "workers", int32((n+1)*5))
+		r.mustSetDesired(t, int32((n+1)*5))
 		r.clock.Step(time.Second)
 	}
+	var causes []string
 	var starts []time.Time
 	ids := map[string]bool{}
 	var sizes []int
@@ -170,6 +172,7 @@ func TestActivitiesComeNewestFirstInPagesAndByTime(t *testing.T) {
 		sizes = append(sizes, len(out.Activities))
 		for _, a := range out.Activities {
 			starts = append(starts, *a.StartTime)
+			causes = append(causes, *a.Cause)
 			ids[*a.ActivityId] = true
 		}
 	}
@@ -179,6 +182,11 @@ func TestActivitiesComeNewestFirstInPagesAndByTime(t *testing.T) {
 	for i := 1; i < len(starts); i++ {
 		if starts[i].After(starts[i-1]) {
 			t.Fatalf("activity %d started at %v, behind one of %v", i, starts[i], starts[i-1])
+		}
+	}
+	for i, cause := range causes { // also those of one moment
+		if want := fmt.Sprintf("from %d to %d.", 124-i, 125-i); !strings.Contains(cause, want) {
+			t.Fatalf("activity %d was caused by %q, want one with %q", i, cause, want)
 		}
 	}
 	recent := r.activities(t, types.Filter{Name: aws.String("StartTimeLowerBound"), Values: []string{"2026-08-03T08:00:23Z"}})
@@ -215,7 +223,7 @@ func TestActivityRequestsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestActivitiesOfADeletedGroupAreToldOnDemand(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(0))
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	if err := r.RemoveGroup("workers"); err != nil {
 		t.Fatal(err)
 	}
@@ -223,5 +231,21 @@ func TestActivitiesOfADeletedGroupAreToldOnDemand(t *testing.T) {
 		&autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("workers"), IncludeDeletedGroups: aws.Bool(true)}))
 	if len(out.Activities) != 1 || aws.ToString(out.Activities[0].AutoScalingGroupState) != "Deleted" || out.Activities[0].StatusCode != types.ScalingActivityStatusCodeCancelled {
 		t.Errorf("activities %+v", out.Activities)
+	}
+}
+
+func TestEndingAPendingInstanceCancelsItsLaunch(t *testing.T) {
+	r := newRig(t)
+	r.mustAdd(t, workers(0))
+	r.mustSetDesired(t, 1)
+	r.clock.Step(10 * time.Second)
+	must[*autoscaling.TerminateInstanceInAutoScalingGroupOutput](t)(r.terminate(t, true, r.ids("workers")[0]))
+	var got []types.ScalingActivityStatusCode
+	for _, a := range r.activities(t) {
+		got = append(got, a.StatusCode)
+	}
+	want := []types.ScalingActivityStatusCode{types.ScalingActivityStatusCodeInProgress, types.ScalingActivityStatusCodeCancelled}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the end and the launch (-want +got):\n%s", diff)
 	}
 }

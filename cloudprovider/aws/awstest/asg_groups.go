@@ -21,14 +21,15 @@ func describeAutoScalingGroups(c *call) ([]element, error) {
 	if len(names) > limit {
 		return nil, validation("The number of group names (%d) is above the page size (%d).", len(names), limit)
 	}
+	for _, f := range filters {
+		if !strings.HasPrefix(f.name, "tag:") && f.name != "tag-key" && f.name != "tag-value" {
+			return nil, validation("Filter type %s is not correct. Allowed Filter types are: tag-key tag-value tag:<key>", f.name)
+		}
+	}
 	var views []*groupView
 	for _, name := range slices.Sorted(maps.Keys(c.groups)) {
 		g := c.groups[name]
-		ok, err := g.hasTags(filters)
-		if err != nil {
-			return nil, err
-		}
-		if ok && (len(names) == 0 || slices.Contains(names, name)) && (c.params.value("IncludeManagedResources") != "false" || g.Operator == "") {
+		if g.hasTags(filters) && (len(names) == 0 || slices.Contains(names, name)) && (c.params.value("IncludeManagedResources") != "false" || g.Operator == "") {
 			views = append(views, g)
 		}
 	}
@@ -44,12 +45,9 @@ func describeAutoScalingGroups(c *call) ([]element, error) {
 }
 
 // hasTags tells whether the group's tags fulfil all filters.
-func (g *groupView) hasTags(filters []filter) (bool, error) {
+func (g *groupView) hasTags(filters []filter) bool {
 	for _, f := range filters {
 		key, byKey := strings.CutPrefix(f.name, "tag:")
-		if !byKey && f.name != "tag-key" && f.name != "tag-value" {
-			return false, validation("Filter type %s is not correct. Allowed Filter types are: tag-key tag-value tag:<key>", f.name)
-		}
 		if !slices.ContainsFunc(g.Tags, func(t Tag) bool {
 			switch {
 			case byKey:
@@ -59,10 +57,10 @@ func (g *groupView) hasTags(filters []filter) (bool, error) {
 			}
 			return slices.Contains(f.values, t.Value)
 		}) {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // xml renders the group as a member of AutoScalingGroups.

@@ -87,7 +87,6 @@ func terminateInstanceInAutoScalingGroup(c *call) ([]element, error) {
 	c.begin(g)
 	if decrement == "true" {
 		if err := c.w.decrement(g, machines); err != nil {
-			c.target = nil
 			return nil, err
 		}
 	} else {

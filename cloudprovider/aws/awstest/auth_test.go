@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -84,6 +85,26 @@ func TestDeniedActionsAreRefusedUntilTheyAreAllowedAgain(t *testing.T) {
 	for service, err := range r.ask(t.Context()) {
 		if err != nil {
 			t.Errorf("%s after allowing: %v", service, err)
+		}
+	}
+}
+
+func TestASignatureMustBeCompleteAndForTheService(t *testing.T) {
+	r := newRig(t)
+	for authorization, want := range map[string]string{
+		"AWS4-HMAC-SHA256 Credential=AK/20260803/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=00":         "SignatureDoesNotMatch",
+		"AWS4-HMAC-SHA256 Credential=AK/20260803/us-east-1/autoscaling/aws4_request, SignedHeaders=host":               "IncompleteSignature",
+		"AWS4-HMAC-SHA256 Credential=AK/us-east-1/autoscaling, SignedHeaders=host, Signature=00":                       "IncompleteSignature",
+		"Basic Credential=AK/20260803/us-east-1/autoscaling/aws4_request, SignedHeaders=host, Signature=00":            "IncompleteSignature",
+		"AWS4-HMAC-SHA256 Credential=AK/20260803/us-east-1/autoscaling/aws4_request, SignedHeaders=host, Signature=00": "",
+	} {
+		body := url.Values{"Action": {"DescribeTags"}, "Version": {"2011-01-01"}}.Encode()
+		req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		req.Header.Set("Authorization", authorization)
+		res := httptest.NewRecorder()
+		r.Handler().ServeHTTP(res, req)
+		if want == "" && res.Code != 200 || !strings.Contains(res.Body.String(), want) {
+			t.Errorf("%s\n%d %s, want %s", authorization, res.Code, res.Body, want)
 		}
 	}
 }

@@ -131,6 +131,7 @@ func changeOf(before *group, desired, live int, events []Event) *Change {
 			c.Ended = append(c.Ended, e.Instance)
 		case EventLaunched:
 			c.Launched = append(c.Launched, e.Instance)
+		default: // what comes later isn't the effect of the request
 		}
 	}
 	slices.Sort(c.Ended)

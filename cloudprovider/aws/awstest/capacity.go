@@ -14,7 +14,6 @@ type launch struct {
 	units    int // what it is expected to add
 	script   ScriptedLaunch
 	activity *activity
-	surplus  bool // started by zone balancing, beyond desired
 }
 
 // ScriptedLaunch says how one launch goes. Zero fields leave it to the group's timing, the stock and the usual choice.
@@ -70,9 +69,7 @@ func (w *world) startMissing(g *group) {
 	}
 	have := g.units()
 	for _, l := range g.launches {
-		if !l.surplus {
-			have += l.units
-		}
+		have += l.units
 	}
 	for have < g.Desired {
 		l := w.startLaunch(g, causeAt(w.now, "%s.  ", g.reason())+

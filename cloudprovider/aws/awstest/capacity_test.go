@@ -16,7 +16,7 @@ func TestAnInstanceGoesThroughAllStatesOfItsLife(t *testing.T) {
 	g := workers(0)
 	g.Timing.LaunchHook, g.Timing.TerminateHook, g.Timing.Linger = 20*time.Second, 40*time.Second, 5*time.Second
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	type look struct {
 		after     time.Duration
 		lifecycle awstest.LifecycleState
@@ -59,7 +59,7 @@ func TestTheOutcomeDoesNotDependOnWhoLooksWhen(t *testing.T) {
 		g.Timing.Retry = 25 * time.Second
 		r.mustAdd(t, g)
 		r.SetStock(awstest.StockRule{Group: "workers", Left: 1})
-		r.mustSetDesired(t, "workers", 4)
+		r.mustSetDesired(t, 4)
 		for range looks {
 			r.clock.Step(3 * time.Minute / time.Duration(looks))
 			r.Advance()
@@ -110,7 +110,7 @@ func TestLoweringDesiredEndsInstancesOfTheServicesChoice(t *testing.T) {
 			tc.change(&g)
 			r.mustAdd(t, g)
 			ids := r.ids("workers")
-			r.mustSetDesired(t, "workers", tc.lower)
+			r.mustSetDesired(t, tc.lower)
 			var want []string
 			for _, i := range tc.want {
 				want = append(want, ids[i])
@@ -134,16 +134,16 @@ func TestVictimsAreChosenLateAndARaiseInTimeSavesThem(t *testing.T) {
 	g := workers(3)
 	g.Timing.ScaleIn = 5 * time.Second
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	r.clock.Step(4 * time.Second)
-	r.mustSetDesired(t, "workers", 3)
+	r.mustSetDesired(t, 3)
 	r.clock.Step(time.Minute)
-	if diff := cmp.Diff([]string{"InService", "InService", "InService"}, r.states("workers")); diff != "" {
+	if diff := cmp.Diff([]string{"InService", "InService", "InService"}, r.states()); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	r.clock.Step(5 * time.Second)
-	if diff := cmp.Diff([]string{"Terminating", "InService", "InService"}, r.states("workers")); diff != "" {
+	if diff := cmp.Diff([]string{"Terminating", "InService", "InService"}, r.states()); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
@@ -152,9 +152,9 @@ func TestALaunchThatArrivesAfterDesiredWasLoweredCostsAHealthyInstance(t *testin
 	r := newRig(t)
 	r.mustAdd(t, workers(6))
 	oldest := r.ids("workers")[0]
-	r.mustSetDesired(t, "workers", 8)
+	r.mustSetDesired(t, 8)
 	r.clock.Step(5 * time.Second)
-	r.mustSetDesired(t, "workers", 6) // nothing exists beyond six: the cut looks harmless
+	r.mustSetDesired(t, 6) // nothing exists beyond six: the cut looks harmless
 	if got := r.Writes()[1].Change.Ended; got != nil {
 		t.Errorf("ended at once: %v", got)
 	}
@@ -188,10 +188,10 @@ func TestADeadMachineIsReplaced(t *testing.T) {
 				t.Errorf("before the health check: %s, machine %s", i.Lifecycle, i.Machine)
 			}
 			r.clock.Step(11 * time.Second)
-			if diff := cmp.Diff(tc.want, r.states("workers")); diff != "" {
+			if diff := cmp.Diff(tc.want, r.states()); diff != "" {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
-			if got := r.desired(t, "workers"); got != 2 {
+			if got := r.desired(t); got != 2 {
 				t.Errorf("desired %d, want 2", got)
 			}
 		})
@@ -203,16 +203,16 @@ func TestNothingIsLaunchedWhileLaunchIsSuspended(t *testing.T) {
 	g := workers(0)
 	g.SuspendedProcesses = []awstest.Process{awstest.ProcessLaunch}
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	r.clock.Step(time.Hour)
-	if got := r.states("workers"); got != nil {
+	if got := r.states(); got != nil {
 		t.Errorf("instances: %v", got)
 	}
 	if err := r.UpdateGroup("workers", func(g *awstest.Group) { g.SuspendedProcesses = nil }); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Step(10 * time.Second)
-	if diff := cmp.Diff([]string{"Pending", "Pending"}, r.states("workers")); diff != "" {
+	if diff := cmp.Diff([]string{"Pending", "Pending"}, r.states()); diff != "" {
 		t.Errorf("states after resuming (-want +got):\n%s", diff)
 	}
 }
@@ -223,12 +223,12 @@ func TestZonesTakeTurnsAndTypesFollowTheirOrder(t *testing.T) {
 	g.Zones, g.Timing = []string{zoneA, zoneB}, awstest.Timing{}
 	g.LaunchTemplate = nil
 	g.MixedInstances = &awstest.MixedInstances{
-		LaunchTemplate: awstest.LaunchTemplateRef{Name: "workers"}, OnDemandBase: 1, SpotPercentAboveBase: 50,
+		LaunchTemplate: awstest.LaunchTemplateRef{Name: "workers"}, OnDemandBase: 1, SpotPercentAboveBase: 75,
 		Overrides: []awstest.Override{{InstanceType: "c5.large"}, {InstanceType: "c6i.large"}},
 	}
 	r.mustAdd(t, g)
 	r.SetStock(awstest.StockRule{Type: "c5.large", Zone: zoneB, Left: 0})
-	r.mustSetDesired(t, "workers", 5)
+	r.mustSetDesired(t, 5)
 	var got []string
 	for _, e := range r.Events() {
 		for _, i := range r.Instances() {
@@ -239,7 +239,7 @@ func TestZonesTakeTurnsAndTypesFollowTheirOrder(t *testing.T) {
 	}
 	want := []string{
 		"us-east-1a c5.large on-demand", "us-east-1b c6i.large on-demand", "us-east-1a c5.large spot",
-		"us-east-1b c6i.large on-demand", "us-east-1a c5.large spot",
+		"us-east-1b c6i.large spot", "us-east-1a c5.large spot",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("launches (-want +got):\n%s", diff)
@@ -255,7 +255,7 @@ func TestWeightsCountUnitsAndMayOvershoot(t *testing.T) {
 		Overrides:      []awstest.Override{{InstanceType: "c5.4xlarge", Weight: 2}, {InstanceType: "c5.2xlarge", Weight: 1}},
 	}
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 5)
+	r.mustSetDesired(t, 5)
 	if got := len(r.ids("workers")); got != 3 {
 		t.Errorf("%d machines of weight 2 for 5 units, want 3", got)
 	}
@@ -266,7 +266,7 @@ func TestWeightsCountUnitsAndMayOvershoot(t *testing.T) {
 	if err := r.ScriptLaunches("workers", awstest.ScriptedLaunch{Type: "c5.2xlarge"}); err != nil {
 		t.Fatal(err)
 	}
-	r.mustSetDesired(t, "workers", 7)
+	r.mustSetDesired(t, 7)
 	got := r.Instances()
 	if last := got[len(got)-1]; len(got) != 4 {
 		t.Errorf("%d machines for 7 units, the last a %s", len(got), last.Type)
@@ -284,9 +284,9 @@ func TestAScriptDecidesHowEachLaunchGoes(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	r.clock.Step(20 * time.Second)
-	if got := r.states("workers"); got != nil {
+	if got := r.states(); got != nil {
 		t.Errorf("instances after 20 s: %v", got)
 	}
 	r.clock.Step(15 * time.Second)
@@ -299,13 +299,13 @@ func TestAScriptDecidesHowEachLaunchGoes(t *testing.T) {
 func TestLaunchNowBringsTheInstanceBetweenAReadAndAWrite(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(6))
-	r.mustSetDesired(t, "workers", 8)
+	r.mustSetDesired(t, 8)
 	r.Inject(awstest.Fault{Action: "SetDesiredCapacity", Effect: awstest.Hook{Before: func() {
 		if err := r.LaunchNow("workers"); err != nil {
 			t.Errorf("launching now: %v", err)
 		}
 	}}})
-	r.mustSetDesired(t, "workers", 6)
+	r.mustSetDesired(t, 6)
 	change := r.Writes()[1].Change
 	if change.LiveFrom != 7 || len(change.Ended) != 1 {
 		t.Errorf("the write found %d instances and ended %v; want 7 and one", change.LiveFrom, change.Ended)
@@ -334,7 +334,7 @@ func TestRebalancingMovesAnInstanceToTheEmptyZone(t *testing.T) {
 func TestADeletedGroupIsListedUntilItsLastInstanceIsGone(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(2))
-	r.mustSetDesired(t, "workers", 3)
+	r.mustSetDesired(t, 3)
 	if err := r.DeleteGroup("workers"); err != nil {
 		t.Fatal(err)
 	}
@@ -355,11 +355,40 @@ func TestAGroupWithABrokenTemplateFailsItsLaunchesWithTheReason(t *testing.T) {
 	g := workers(0)
 	g.LaunchTemplate = &awstest.LaunchTemplateRef{Name: "no-type"}
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	r.clock.Step(10 * time.Second)
 	events := r.Events()
 	last := events[len(events)-1]
 	if last.Kind != awstest.EventLaunchFailed || last.Detail != "You must use a valid fully-formed launch template. The request must contain the parameter InstanceType. Launching EC2 instance failed." {
 		t.Errorf("last event: %+v", last)
+	}
+}
+
+func TestDesiredCanBeCountedInVCPUs(t *testing.T) {
+	r := newRig(t)
+	g := workers(0)
+	g.DesiredCapacityType, g.Timing = "vcpu", awstest.Timing{}
+	r.mustAdd(t, g)
+	r.mustSetDesired(t, 5)
+	if got := len(r.ids("workers")); got != 3 {
+		t.Errorf("%d machines of two vCPUs for 5, want 3", got)
+	}
+}
+
+func TestAnUnhealthyInstanceIsReplacedAfterTheHealthCheck(t *testing.T) {
+	r := newRig(t)
+	g := workers(1)
+	g.Timing.HealthCheck = 20 * time.Second
+	r.mustAdd(t, g)
+	if err := r.SetHealth(r.ids("workers")[0], awstest.Unhealthy); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(19 * time.Second)
+	if diff := cmp.Diff([]string{"InService"}, r.states()); diff != "" {
+		t.Errorf("states before the check (-want +got):\n%s", diff)
+	}
+	r.clock.Step(11 * time.Second)
+	if diff := cmp.Diff([]string{"Terminating", "Pending"}, r.states()); diff != "" {
+		t.Errorf("states behind it (-want +got):\n%s", diff)
 	}
 }

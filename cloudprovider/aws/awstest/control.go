@@ -61,12 +61,7 @@ func (s *Server) AddGroup(spec Group) error {
 		}
 		g := &group{Group: spec.clone(), created: w.now}
 		g.Initial = nil
-		if g.LaunchTemplate != nil {
-			*g.LaunchTemplate = w.completed(*g.LaunchTemplate)
-		}
-		if g.MixedInstances != nil {
-			g.MixedInstances.LaunchTemplate = w.completed(g.MixedInstances.LaunchTemplate)
-		}
+		w.completeRefs(g)
 		g.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s", w.cfg.Region, w.cfg.Account, w.uuid("group"), g.Name)
 		if err := w.populate(g, spec.Initial); err != nil {
 			return fmt.Errorf("adding group %s to the AWS stand-in: %w", spec.Name, err)
@@ -153,6 +148,7 @@ func (s *Server) UpdateGroup(name string, change func(*Group)) error {
 			return fmt.Errorf("updating the AWS stand-in: %w", err)
 		}
 		g.Group = spec.clone()
+		w.completeRefs(g)
 		return nil
 	})
 }
@@ -220,7 +216,6 @@ func (s *Server) Rebalance(name string) error {
 			return fmt.Errorf("rebalancing group %s: AZRebalance is suspended", name)
 		}
 		w.startLaunch(g, causeAt(w.now, "an instance was launched to aid in balancing the group's zones."))
-		g.launches[len(g.launches)-1].surplus = true
 		return nil
 	})
 }

@@ -20,6 +20,10 @@ func (s *Server) PutLaunchTemplate(t LaunchTemplate) string {
 			t.ID = "lt-" + w.hexID("template", 17)
 		}
 		w.templates[t.ID] = t
+		for _, g := range w.groups {
+			w.completeRefs(g)
+			w.touch(g)
+		}
 		return nil
 	})
 	return t.ID

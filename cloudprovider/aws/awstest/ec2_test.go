@@ -1,6 +1,7 @@
 package awstest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -259,7 +260,7 @@ func TestMachinesAreListedForAnHourAfterTheirEnd(t *testing.T) {
 		return string(m.State.Name)
 	}
 	got := []string{state()}
-	r.mustSetDesired(t, "workers", 0)
+	r.mustSetDesired(t, 0)
 	for _, after := range []time.Duration{0, 30 * time.Second, time.Hour, time.Second} {
 		r.clock.Step(after)
 		got = append(got, state())
@@ -305,5 +306,30 @@ func TestZonesAreThoseOfTheRegionAndOfTheGroups(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("zones (-want +got):\n%s", diff)
+	}
+}
+
+func TestNetworkCardsAndProcessorsFollowFromTheType(t *testing.T) {
+	r := newRig(t)
+	out := must[*ec2.DescribeInstanceTypesOutput](t)(r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{
+		InstanceTypes: []types.InstanceType{"p4d.24xlarge", "g5.xlarge", "m5.large", "m5a.large", "m6g.large", "mac2.metal", "t1.micro"},
+	}))
+	got := map[string]string{}
+	for _, i := range out.InstanceTypes {
+		n := i.NetworkInfo
+		got[string(i.InstanceType)] = fmt.Sprint(*i.ProcessorInfo.Manufacturer, " ", i.ProcessorInfo.SupportedArchitectures, " ", i.Hypervisor,
+			" cards ", len(n.NetworkCards), "x", *n.NetworkCards[0].MaximumNetworkInterfaces, " current ", *i.CurrentGeneration)
+	}
+	want := map[string]string{
+		"p4d.24xlarge": "Intel [x86_64] nitro cards 4x15 current true",
+		"g5.xlarge":    "AMD [x86_64] nitro cards 1x4 current true",
+		"m5.large":     "Intel [x86_64] nitro cards 1x3 current true",
+		"m5a.large":    "AMD [x86_64] nitro cards 1x3 current true",
+		"m6g.large":    "Amazon Web Services [arm64] nitro cards 1x3 current true",
+		"mac2.metal":   "Apple [arm64_mac]  cards 1x8 current true",
+		"t1.micro":     "Intel [i386 x86_64] xen cards 1x2 current false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
 	}
 }

@@ -164,8 +164,9 @@ func (g *group) prefer(a, b *machine) int {
 		return a.LaunchTime.Compare(b.LaunchTime)
 	case TerminationNewest:
 		return b.LaunchTime.Compare(a.LaunchTime)
+	default:
+		return cmp.Or(cmp.Compare(g.template(a), g.template(b)), a.LaunchTime.Compare(b.LaunchTime))
 	}
-	return cmp.Or(cmp.Compare(g.template(a), g.template(b)), a.LaunchTime.Compare(b.LaunchTime))
 }
 
 // template ranks what an instance was launched from: another template or configuration than the group's is oldest, then the

@@ -90,7 +90,7 @@ type Tag struct {
 }
 
 // LaunchTemplateRef names a launch template by id, by name or both, and a version: a number, $Latest, $Default or empty, which
-// means $Default. AddGroup fills in the missing one of id and name when the template is known.
+// means $Default. The missing one of id and name is filled in as soon as the template is known.
 type LaunchTemplateRef struct {
 	ID, Name, Version string
 }

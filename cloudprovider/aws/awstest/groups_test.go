@@ -3,6 +3,7 @@ package awstest_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -219,5 +220,83 @@ func TestLaunchConfigurationsAreRead(t *testing.T) {
 	c := out.LaunchConfigurations[0]
 	if aws.ToString(c.InstanceType) != "c5.large" || aws.ToString(c.SpotPrice) != "0.1" || aws.ToInt32(c.BlockDeviceMappings[0].Ebs.VolumeSize) != 50 {
 		t.Errorf("configuration: %+v", c)
+	}
+}
+
+func TestEveryStateByHandIsToldAndCountedAsTheServiceDoes(t *testing.T) {
+	for state, counted := range map[awstest.LifecycleState]bool{
+		"Pending:Wait": true, "Quarantined": true, "ReplacingRootVolume": true, "SomethingNew": true,
+		"Standby": false, "EnteringStandby": false, "Detaching": false, "Terminating:Retained": false, "Terminated": false, "Warmed:Stopped": false,
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			r := newRig(t)
+			r.mustAdd(t, workers(1))
+			if err := r.SetLifecycle(r.ids("workers")[0], state); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Step(time.Hour)
+			want := []string{string(state)}
+			if !counted {
+				want = append(want, "InService") // the replacement
+			}
+			if diff := cmp.Diff(want, r.states()); diff != "" {
+				t.Errorf("states (-want +got):\n%s", diff)
+			}
+			out := must[*autoscaling.DescribeAutoScalingGroupsOutput](t)(r.asg.DescribeAutoScalingGroups(t.Context(), nil))
+			if got := out.AutoScalingGroups[0].Instances[0].LifecycleState; string(got) != string(state) {
+				t.Errorf("told as %q", got)
+			}
+		})
+	}
+}
+
+func TestListingsThatMakeNoSenseAreRefused(t *testing.T) {
+	r := newRig(t)
+	many := make([]string, 51)
+	for i := range many {
+		many[i] = fmt.Sprint("g", i)
+	}
+	for name, in := range map[string]*autoscaling.DescribeAutoScalingGroupsInput{
+		"names and filters":          {AutoScalingGroupNames: []string{"a"}, Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"b"}}}},
+		"an unknown filter":          {Filters: []types.Filter{{Name: aws.String("colour"), Values: []string{"red"}}}},
+		"51 names without page size": {AutoScalingGroupNames: many},
+		"a page above 100":           {MaxRecords: aws.Int32(101)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.asg.DescribeAutoScalingGroups(t.Context(), in)
+			wantCode(t, err, 400, "ValidationError")
+		})
+	}
+	if _, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: many, MaxRecords: aws.Int32(100)}); err != nil {
+		t.Errorf("51 names with a page of 100: %v", err)
+	}
+}
+
+func TestInstancesAndManagedGroupsCanBeLeftOut(t *testing.T) {
+	r := newRig(t)
+	managed := workers(0)
+	managed.Name, managed.Operator = "managed", "eks.amazonaws.com"
+	r.mustAdd(t, workers(2), managed)
+	out := must[*autoscaling.DescribeAutoScalingGroupsOutput](t)(r.asg.DescribeAutoScalingGroups(t.Context(),
+		&autoscaling.DescribeAutoScalingGroupsInput{IncludeInstances: aws.Bool(false), IncludeManagedResources: aws.Bool(false)}))
+	if len(out.AutoScalingGroups) != 1 || out.AutoScalingGroups[0].Instances != nil {
+		t.Errorf("groups %v, instances %v", groupNames(out.AutoScalingGroups), out.AutoScalingGroups[0].Instances)
+	}
+}
+
+func TestAReferenceIsCompletedWhenItsTemplateComes(t *testing.T) {
+	r := newRig(t)
+	g := workers(0)
+	g.LaunchTemplate = &awstest.LaunchTemplateRef{Name: "later"}
+	r.mustAdd(t, g)
+	id := r.PutLaunchTemplate(awstest.LaunchTemplate{Name: "later", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.large"}}})
+	if got := r.Groups()[0].LaunchTemplate.ID; got != id || id == "" {
+		t.Errorf("id %q, want %q", got, id)
+	}
+	r.RemoveLaunchTemplate(id)
+	r.mustSetDesired(t, 1)
+	r.clock.Step(time.Minute)
+	if got := r.states(); got != nil {
+		t.Errorf("instances without a template: %v", got)
 	}
 }

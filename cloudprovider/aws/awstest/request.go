@@ -39,8 +39,9 @@ func (s Service) namespace() string {
 		return "http://ec2.amazonaws.com/doc/2016-11-15/"
 	case STS:
 		return "https://sts.amazonaws.com/doc/2011-06-15/"
+	default:
+		return "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 	}
-	return "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 }
 
 // params are the decoded form parameters of a query request.

@@ -112,11 +112,11 @@ func (r *rig) mustAdd(t *testing.T, groups ...awstest.Group) {
 	}
 }
 
-// states are the lifecycle states of a group's instances, in the order of their launch.
-func (r *rig) states(group string) []string {
+// states are the lifecycle states of the instances of "workers", in the order of their launch.
+func (r *rig) states() []string {
 	var states []string
 	for _, i := range r.Instances() {
-		if i.Group == group {
+		if i.Group == "workers" {
 			states = append(states, string(i.Lifecycle))
 		}
 	}
@@ -134,14 +134,15 @@ func (r *rig) ids(group string) []string {
 	return ids
 }
 
-func (r *rig) desired(t *testing.T, group string) int {
+// desired is the desired capacity of "workers".
+func (r *rig) desired(t *testing.T) int {
 	t.Helper()
 	for _, g := range r.Groups() {
-		if g.Name == group {
+		if g.Name == "workers" {
 			return g.Desired
 		}
 	}
-	t.Fatalf("no group %s", group)
+	t.Fatal("there is no group workers")
 	return 0
 }
 
@@ -154,9 +155,10 @@ func (r *rig) setDesired(t *testing.T, group string, n int32) error {
 	return err
 }
 
-func (r *rig) mustSetDesired(t *testing.T, group string, n int32) {
+// mustSetDesired raises or lowers "workers" over the wire.
+func (r *rig) mustSetDesired(t *testing.T, n int32) {
 	t.Helper()
-	if err := r.setDesired(t, group, n); err != nil {
+	if err := r.setDesired(t, "workers", n); err != nil {
 		t.Fatal(err)
 	}
 }

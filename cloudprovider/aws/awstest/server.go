@@ -34,7 +34,8 @@ type Server struct {
 	shut        bool          // no further request is let in
 	url         string
 	http        *http.Server
-	served      error // why serving ended, if not by Close
+	unwatch     func() bool // forgets the context of Start
+	served      error       // why serving ended, if not by Close
 }
 
 // New makes a Server without groups. It doesn't listen yet: use Start, or Handler with a listener of your own.
@@ -82,8 +83,8 @@ func (s *Server) Start(ctx context.Context) error {
 	if isReal(s.cfg.Clock) {
 		s.running.Go(s.follow)
 	}
+	s.unwatch = context.AfterFunc(ctx, func() { _ = s.Close() }) // the error is kept for those who call Close
 	s.mu.Unlock()
-	context.AfterFunc(ctx, func() { _ = s.Close() }) // the error is kept for those who call Close
 	return nil
 }
 
@@ -109,11 +110,12 @@ func (s *Server) Close() error {
 	s.once.Do(func() {
 		s.mu.Lock()
 		s.shut = true
-		server := s.http
+		server, unwatch := s.http, s.unwatch
 		s.mu.Unlock()
 		close(s.closing)
 		var err error
 		if server != nil {
+			unwatch()
 			err = server.Close()
 		}
 		s.running.Wait()

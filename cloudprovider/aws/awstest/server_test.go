@@ -61,7 +61,7 @@ func TestChangedFiresOnlyWhenAnInstanceChanges(t *testing.T) {
 		}
 	}
 	changed := r.Changed()
-	r.mustSetDesired(t, "workers", 2)
+	r.mustSetDesired(t, 2)
 	if fired(changed) {
 		t.Error("a change of desired alone fired")
 	}

@@ -113,6 +113,24 @@ func (w *world) template(id, name string) (LaunchTemplate, bool) {
 	return LaunchTemplate{}, false
 }
 
+// completeRefs fills in the missing one of id and name in a group's references to known templates.
+func (w *world) completeRefs(g *group) {
+	g.Group = g.clone() // views share what is behind its pointers
+	if g.LaunchTemplate != nil {
+		*g.LaunchTemplate = w.completed(*g.LaunchTemplate)
+	}
+	if g.MixedInstances == nil {
+		return
+	}
+	g.MixedInstances.LaunchTemplate = w.completed(g.MixedInstances.LaunchTemplate)
+	for i, o := range g.MixedInstances.Overrides {
+		if o.LaunchTemplate != nil {
+			ref := w.completed(*o.LaunchTemplate)
+			g.MixedInstances.Overrides[i].LaunchTemplate = &ref
+		}
+	}
+}
+
 // completed fills in the missing one of a reference's id and name.
 func (w *world) completed(ref LaunchTemplateRef) LaunchTemplateRef {
 	if t, ok := w.template(ref.ID, ref.Name); ok {

@@ -70,7 +70,7 @@ func TestDesiredMustLieWithinTheBounds(t *testing.T) {
 			}
 		})
 	}
-	if got := r.desired(t, "workers"); got != 3 {
+	if got := r.desired(t); got != 3 {
 		t.Errorf("desired %d after refused writes, want 3", got)
 	}
 	for _, w := range r.Writes() {
@@ -85,7 +85,7 @@ func TestARequestThatHonoursTheCooldownIsRefusedWhileItLasts(t *testing.T) {
 	g := workers(0)
 	g.Timing = awstest.Timing{}
 	r.mustAdd(t, g)
-	r.mustSetDesired(t, "workers", 1)
+	r.mustSetDesired(t, 1)
 	honouring := func() error {
 		_, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{
 			AutoScalingGroupName: aws.String("workers"), DesiredCapacity: aws.Int32(2), HonorCooldown: aws.Bool(true),
@@ -112,16 +112,16 @@ func TestTerminatingWithDecrementShrinksAndWithoutReplaces(t *testing.T) {
 	if a := out.Activity; a == nil || a.StatusCode != types.ScalingActivityStatusCodeInProgress || aws.ToString(a.Description) != "Terminating EC2 instance: "+ids[1] {
 		t.Errorf("activity %+v", out.Activity)
 	}
-	if got := r.desired(t, "workers"); got != 2 {
+	if got := r.desired(t); got != 2 {
 		t.Errorf("desired %d, want 2", got)
 	}
 	must[*autoscaling.TerminateInstanceInAutoScalingGroupOutput](t)(r.terminate(t, false, ids[2]))
 	r.clock.Step(10 * time.Second)
-	if diff := cmp.Diff([]string{"InService", "Terminating", "Terminating", "Pending"}, r.states("workers")); diff != "" {
+	if diff := cmp.Diff([]string{"InService", "Terminating", "Terminating", "Pending"}, r.states()); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 	r.clock.Step(2 * time.Minute)
-	if diff := cmp.Diff([]string{"InService", "InService"}, r.states("workers")); diff != "" {
+	if diff := cmp.Diff([]string{"InService", "InService"}, r.states()); diff != "" {
 		t.Errorf("states at the end (-want +got):\n%s", diff)
 	}
 }
@@ -130,7 +130,7 @@ func TestTheLogTellsWhatEachWriteDid(t *testing.T) {
 	r := newRig(t)
 	r.mustAdd(t, workers(3))
 	ids := r.ids("workers")
-	r.mustSetDesired(t, "workers", 4)
+	r.mustSetDesired(t, 4)
 	must[*autoscaling.TerminateInstanceInAutoScalingGroupOutput](t)(r.terminate(t, true, ids[1]))
 	var got []awstest.Change
 	for _, w := range r.Writes() {
@@ -172,12 +172,12 @@ func TestABatchEndsAllOrNothing(t *testing.T) {
 		_, err := r.terminate(t, true, batch...)
 		t.Run(name, func(t *testing.T) { wantCode(t, err, 400, "ValidationError") })
 	}
-	if got := r.desired(t, "workers"); got != 5 {
+	if got := r.desired(t); got != 5 {
 		t.Fatalf("desired %d after refused batches, want 5", got)
 	}
 	out := must[*autoscaling.TerminateInstanceInAutoScalingGroupOutput](t)(r.terminate(t, true, ids[:3]...))
-	if len(out.Activities) != 3 || r.desired(t, "workers") != 2 {
-		t.Errorf("%d activities, desired %d; want 3 and 2", len(out.Activities), r.desired(t, "workers"))
+	if len(out.Activities) != 3 || r.desired(t) != 2 {
+		t.Errorf("%d activities, desired %d; want 3 and 2", len(out.Activities), r.desired(t))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestTerminatingAnEndingInstanceAgainIsAccepted(t *testing.T) {
 			for range 2 {
 				must[*autoscaling.TerminateInstanceInAutoScalingGroupOutput](t)(r.terminate(t, true, id))
 			}
-			if got := r.desired(t, "workers"); got != tc.want {
+			if got := r.desired(t); got != tc.want {
 				t.Errorf("desired %d, want %d", got, tc.want)
 			}
 		})
@@ -230,8 +230,8 @@ func TestProtectionStopsScaleInAndNotTerminate(t *testing.T) {
 	must[*autoscaling.SetInstanceProtectionOutput](t)(r.asg.SetInstanceProtection(t.Context(), &autoscaling.SetInstanceProtectionInput{
 		AutoScalingGroupName: aws.String("workers"), InstanceIds: ids, ProtectedFromScaleIn: aws.Bool(true),
 	}))
-	r.mustSetDesired(t, "workers", 0)
-	if diff := cmp.Diff([]string{"InService", "InService"}, r.states("workers")); diff != "" {
+	r.mustSetDesired(t, 0)
+	if diff := cmp.Diff([]string{"InService", "InService"}, r.states()); diff != "" {
 		t.Errorf("states after lowering desired (-want +got):\n%s", diff)
 	}
 	if _, err := r.terminate(t, false, ids[0]); err != nil {
@@ -248,7 +248,7 @@ func TestBoundsAndDesiredCanBeChangedByOthers(t *testing.T) {
 	if err := r.SetBounds("workers", 4, 6); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.desired(t, "workers"); got != 4 {
+	if got := r.desired(t); got != 4 {
 		t.Errorf("desired %d after min was raised to 4", got)
 	}
 	if err := r.SetDesired("workers", 7); err == nil {

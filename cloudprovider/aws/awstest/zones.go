@@ -28,9 +28,10 @@ func zoneID(zone string) string {
 	if len(parts) < 3 || zone == "" {
 		return zone
 	}
-	short := parts[0]
+	var short strings.Builder
+	short.WriteString(parts[0])
 	for _, word := range parts[1 : len(parts)-1] {
-		short += word[:min(1, len(word))]
+		short.WriteString(word[:min(1, len(word))])
 	}
 	last := parts[len(parts)-1]
 	digits := strings.TrimRight(last, "abcdefghijklmnopqrstuvwxyz")
@@ -38,7 +39,7 @@ func zoneID(zone string) string {
 	if letter == "" {
 		return zone
 	}
-	return short + digits + "-az" + strconv.Itoa(int(letter[0]-'a')+1)
+	return short.String() + digits + "-az" + strconv.Itoa(int(letter[0]-'a')+1)
 }
 
 // describeAvailabilityZones lists the zones of the region.

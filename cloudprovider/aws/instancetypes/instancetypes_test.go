@@ -17,6 +17,7 @@ func TestTheBuiltinListHoldsTheKnownFactsOfEachKindOfType(t *testing.T) {
 	}
 	for _, want := range []Type{
 		{Name: "m5.large", VCPUs: 2, MemoryMiB: 8192, Architecture: "amd64", ENIs: 3, IPv4PerENI: 10},
+		{Name: "mac2.metal", VCPUs: 8, MemoryMiB: 16384, Architecture: "arm64", ENIs: 8, IPv4PerENI: 30},
 		{Name: "a1.metal", VCPUs: 16, MemoryMiB: 32768, Architecture: "arm64", ENIs: 8, IPv4PerENI: 30},
 		{Name: "g5.12xlarge", VCPUs: 48, MemoryMiB: 196608, Architecture: "amd64", GPUs: 4, GPUManufacturer: "NVIDIA",
 			GPUModel: "A10G", EFAInterfaces: 1, ENIs: 15, IPv4PerENI: 50, LocalStorageGB: 3800},
