@@ -128,10 +128,10 @@ func heading(r row) (string, error) {
 	if appleSilicon(family) {
 		arch = "arm64"
 	}
-	if r["gpus"] == "0" {
+	model := r["gpu_model"]
+	if model == "-" && r["gpus"] == "0" {
 		return family + " " + arch, nil
 	}
-	model := r["gpu_model"]
 	if model == "-" {
 		model = gpuModelsMissingFromTable()[family]
 	}

@@ -14,6 +14,7 @@ func TestFamiliesAreGroupedAndZeroFactsLeftOut(t *testing.T) {
 		"m5.xlarge\t4\t16384\tamd64\t0\t-\t0\t0\t4\t15\t0\n" +
 		"m5.large\t2\t8192\tamd64\t0\t-\t0\t0\t3\t10\t0\n" +
 		"g5.xlarge\t4\t16384\tamd64\t1\tNVIDIA A10G\t0\t1\t4\t15\t250\n" +
+		"g6f.large\t2\t8192\tamd64\t0\tNVIDIA L4\t0\t0\t2\t10\t100\n" +
 		"mac1.metal\t12\t32768\tamd64\t0\t-\t0\t0\t8\t30\t0\n" +
 		"mac2.metal\t8\t16384\tamd64\t0\t-\t0\t0\t8\t30\t0\n" +
 		"p3.2xlarge\t8\t62464\tamd64\t1\t-\t-\t-\t-\t-\t-\n"
@@ -26,6 +27,8 @@ func TestFamiliesAreGroupedAndZeroFactsLeftOut(t *testing.T) {
 as-of 2026-08
 g5 amd64 NVIDIA/A10G
 	xlarge 4 16384 4x15 gpus=1 efa=1 disk=250
+g6f amd64 NVIDIA/L4
+	large 2 8192 2x10 disk=100
 m5 amd64
 	large 2 8192 3x10
 	xlarge 4 16384 4x15

@@ -109,9 +109,9 @@ func typeXML(t instancetypes.Type) []element {
 // devicesXML renders accelerators, disks and network interfaces.
 func devicesXML(t instancetypes.Type) []element {
 	var devices []element
-	if t.GPUs > 0 {
-		devices = append(devices, node("gpuInfo", node("gpus", node("item",
-			text("name", t.GPUModel), text("manufacturer", t.GPUManufacturer), number("count", t.GPUs)))))
+	if t.GPUModel != "" {
+		devices = append(devices, node("gpuInfo", node("gpus", node("item", text("name", t.GPUModel),
+			text("manufacturer", t.GPUManufacturer), number("count", t.GPUs), number("logicalGpuCount", t.LogicalGPUs())))))
 	}
 	if t.NeuronDevices > 0 {
 		devices = append(devices, node("neuronInfo", node("neuronDevices", node("item",

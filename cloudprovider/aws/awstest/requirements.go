@@ -63,9 +63,9 @@ func (r Requirements) matches(t instancetypes.Type) bool {
 
 func (r Requirements) acceleratorsMatch(t instancetypes.Type) bool {
 	if r.Accelerators.isZero() && len(r.AcceleratorTypes)+len(r.AcceleratorManufacturers)+len(r.AcceleratorNames) == 0 {
-		return t.GPUs == 0 && t.NeuronDevices <= 0 // the service leaves accelerated types out unless asked for them
+		return t.LogicalGPUs() == 0 && t.NeuronDevices <= 0 // the service leaves accelerated types out unless asked for them
 	}
-	kind, maker, name, n := "gpu", strings.ToLower(t.GPUManufacturer), acceleratorName(t.GPUModel), t.GPUs
+	kind, maker, name, n := "gpu", strings.ToLower(t.GPUManufacturer), acceleratorName(t.GPUModel), t.LogicalGPUs()
 	if t.NeuronDevices > 0 {
 		kind, maker, n = "inference", "amazon-web-services", t.NeuronDevices
 		name = strings.ToLower(neuronName(t))

@@ -21,9 +21,9 @@ type Type struct {
 	VCPUs           int    // default vCPUs
 	MemoryMiB       int64  // what the hardware has; the operating system sees less
 	Architecture    string // amd64 or arm64, the values of the label kubernetes.io/arch
-	GPUs            int    // accelerators that EC2 reports as GPUs, whoever made them
+	GPUs            int    // whole accelerators that EC2 reports as GPUs, whoever made them
 	GPUManufacturer string // NVIDIA, AMD, Habana; empty without GPUs
-	GPUModel        string // for example A10G; empty without GPUs
+	GPUModel        string // for example A10G; empty without GPUs. With GPUs 0 the type has a part of one
 	NeuronDevices   int    // AWS Inferentia and Trainium devices, or Unknown
 	EFAInterfaces   int    // most EFA interfaces, or Unknown
 	ENIs            int    // most network interfaces over all network cards, or Unknown
@@ -52,6 +52,14 @@ func (t Type) BareMetal() bool {
 func (t Type) Burstable() bool {
 	family := t.Family()
 	return len(family) > 1 && family[0] == 't' && family[1] >= '0' && family[1] <= '9'
+}
+
+// LogicalGPUs is how many GPUs the operating system sees: the whole ones, or one where the type has a part of one.
+func (t Type) LogicalGPUs() int {
+	if t.GPUs == 0 && t.GPUModel != "" {
+		return 1
+	}
+	return t.GPUs
 }
 
 // List is an immutable set of instance types. The zero value is empty and usable; any number of goroutines may read it.
@@ -196,8 +204,8 @@ func parseExtras(t Type, fields []string) (Type, error) {
 			return Type{}, fmt.Errorf("%s: unknown fact %q", t.Name, key)
 		}
 	}
-	if (t.GPUs > 0) != (t.GPUModel != "") {
-		return Type{}, fmt.Errorf("%s: %d GPUs of model %q", t.Name, t.GPUs, t.GPUModel)
+	if t.GPUs > 0 && t.GPUModel == "" {
+		return Type{}, fmt.Errorf("%s: %d GPUs of no model", t.Name, t.GPUs)
 	}
 	return t, nil
 }

@@ -76,6 +76,18 @@ func TestTheNameTellsBareMetalAndBurstable(t *testing.T) {
 	}
 }
 
+func TestAPartOfAGPUIsOneLogicalGPU(t *testing.T) {
+	list, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]int{"g6f.large": {0, 1}, "g6.48xlarge": {8, 8}, "m5.large": {0, 0}} {
+		if got, _ := list.Lookup(name); got.GPUs != want[0] || got.LogicalGPUs() != want[1] {
+			t.Errorf("%s: %d whole and %d logical GPUs, want %v", name, got.GPUs, got.LogicalGPUs(), want)
+		}
+	}
+}
+
 func TestABrokenListIsRefusedWithTheLine(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"a size before a family": {"\tlarge 2 8192 3x10", "line 1"},
@@ -85,7 +97,6 @@ func TestABrokenListIsRefusedWithTheLine(t *testing.T) {
 		"unknown memory":         {"m5 amd64\n\tlarge 2 ? 3x10", "both must be known"},
 		"an unknown fact":        {"m5 amd64\n\tlarge 2 8192 3x10 wings=2", `unknown fact "wings"`},
 		"GPUs without a model":   {"m5 amd64\n\tlarge 2 8192 3x10 gpus=1", "1 GPUs"},
-		"a model without GPUs":   {"g5 amd64 NVIDIA/A10G\n\tlarge 2 8192 3x10", "0 GPUs"},
 		"a name twice":           {"m5 amd64\n\tlarge 2 8192 3x10\n\tlarge 2 8192 3x10", "m5.large occurs twice"},
 		"a maker alone":          {"g5 amd64 NVIDIA", "MAKER/MODEL"},
 	} {
