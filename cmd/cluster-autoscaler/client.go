@@ -74,6 +74,28 @@ func urlConfig(url config.KubernetesURL) (*rest.Config, error) {
 	}
 }
 
+// clients are the clients of the API server. Each has a rate limit of its own (--kube-client-qps), so that a drain does not slow the
+// election down, nor a burst of events a drain.
+type clients struct {
+	reading  kubernetes.Interface // lists and watches
+	acting   kubernetes.Interface // nodes and evictions
+	electing kubernetes.Interface // the Lease
+	status   kubernetes.Interface // the status ConfigMap
+	telling  kubernetes.Interface // events
+}
+
+func newClients(cfg *rest.Config) (clients, error) {
+	var c clients
+	for _, client := range []*kubernetes.Interface{&c.reading, &c.acting, &c.electing, &c.status, &c.telling} {
+		made, err := kubernetes.NewForConfig(cfg)
+		if err != nil {
+			return clients{}, fmt.Errorf("making a client of the API server %s: %w", cfg.Host, err)
+		}
+		*client = made
+	}
+	return c, nil
+}
+
 // proveAccess makes one request, so that an API server that cannot be reached or that refuses us ends the start with one clear line.
 func proveAccess(ctx context.Context, client kubernetes.Interface, host string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -13,10 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -40,7 +38,7 @@ const shutdownTime = 20 * time.Second
 type process struct {
 	options   config.Options
 	providers map[string]providerBuilder
-	client    kubernetes.Interface
+	clients   clients
 	registry  *prometheus.Registry
 	health    *health.Check
 	clock     clock.WithTicker
@@ -75,10 +73,10 @@ func (p *process) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.client, err = kubernetes.NewForConfig(cfg); err != nil {
-		return fmt.Errorf("making the client of the API server %s: %w", cfg.Host, err)
+	if p.clients, err = newClients(cfg); err != nil {
+		return err
 	}
-	if err := proveAccess(ctx, p.client, cfg.Host); err != nil {
+	if err := proveAccess(ctx, p.clients.reading, cfg.Host); err != nil {
 		if ctx.Err() != nil {
 			return nil // told to end before the API server answered
 		}
@@ -88,27 +86,20 @@ func (p *process) lead(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the host name, which is the identity of this process in the election: %w", err)
 	}
-	recorder, stopEvents, err := p.events(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	recorder, stopEvents := p.events(ctx)
 	defer stopEvents()
 	return lead(ctx, election{
-		options: p.options.LeaderElection, namespace: p.options.Process.Namespace, identity: identity, client: p.client, recorder: recorder,
+		options: p.options.LeaderElection, namespace: p.options.Process.Namespace, identity: identity, client: p.clients.electing, recorder: recorder,
 	}, func(ctx context.Context) error { return p.autoscale(ctx, recorder) })
 }
 
-// events makes the recorder of Kubernetes events. They have a client of their own, so that a burst of them slows nothing else down.
-func (p *process) events(ctx context.Context, cfg *rest.Config) (record.EventRecorder, func(), error) {
-	client, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making the client for events: %w", err)
-	}
+// events makes the recorder of Kubernetes events.
+func (p *process) events(ctx context.Context) (record.EventRecorder, func()) {
 	options := status.CorrelatorOptions(p.options.Process.Namespace, p.options.Status.ConfigMapName, p.options.Status.RecordDuplicateEvents)
 	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)), record.WithCorrelatorOptions(options))
 	broadcaster.StartEventWatcher(status.LogEvents(klog.FromContext(ctx)))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: status.Component}), broadcaster.Shutdown, nil
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.telling.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: status.Component}), broadcaster.Shutdown
 }
 
 // autoscale is the work of the leader. It returns nil when ctx ends, after nodes that were about to be removed are back in service.
@@ -131,7 +122,7 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	if err := proveCloud(ctx, cloud); err != nil {
 		return err
 	}
-	source, err := observation.NewSource(p.client, cloud, p.clock, observationOptions(p.options))
+	source, err := observation.NewSource(p.clients.reading, cloud, p.clock, observationOptions(p.options))
 	if err != nil {
 		return err
 	}
@@ -179,11 +170,11 @@ func (p *process) assemble(
 	}
 	var object *status.ConfigMap
 	if options.Status.WriteConfigMap {
-		object = status.NewConfigMap(p.client.CoreV1(), options.Process.Namespace, options.Status.ConfigMapName)
+		object = status.NewConfigMap(p.clients.status.CoreV1(), options.Process.Namespace, options.Status.ConfigMapName)
 	}
 	teller := core.StartTelling(ctx, object, recorder, m, p.clock.Now())
 	actuator := act.New(act.Collaborators{
-		Cloud: cloud, Kube: act.NewClient(p.client), Lister: source, Workloads: source.Workloads(), Observer: teller, Clock: p.clock,
+		Cloud: cloud, Kube: act.NewClient(p.clients.acting), Lister: source, Workloads: source.Workloads(), Observer: teller, Clock: p.clock,
 	}, act.NewOptions(options))
 	autoscaler := core.New(core.Collaborators{
 		Source: source, Cloud: cloud, Scheduler: scheduler, Expander: chain, Actuator: actuator, Teller: teller,
