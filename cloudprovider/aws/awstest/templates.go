@@ -19,7 +19,7 @@ type LaunchTemplateVersion struct {
 	Number            int // 0: one more than the version before
 	InstanceType      string
 	Requirements      *Requirements // instead of InstanceType
-	ImageID           string        // an AMI id, or resolve:ssm: and a parameter name (see Config of images: PutImageAlias)
+	ImageID           string        // an AMI id, or resolve:ssm: and a parameter name (PutImageAlias)
 	UserData          string        // base64, as the API has it
 	Spot              bool
 	BlockDevices      []BlockDevice
