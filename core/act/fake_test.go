@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -54,6 +55,7 @@ type world struct {
 
 	conflicts  map[string]int           // so many updates of the node meet a conflict
 	updateErr  map[string]error         // updates of the node fail
+	lostAnswer map[string]bool          // the next update of the node is carried out and its answer lost
 	unmarkErr  map[string]error         // updates of the node that take the deletion taint away fail
 	refuse     map[string]func() error  // says what the eviction of the pod meets; nil: it is accepted
 	stops      map[string]time.Duration // how long the pod takes to be gone after its eviction
@@ -61,6 +63,7 @@ type world struct {
 	podErr     error                    // pods of a node cannot be listed at the API server
 	hidden     map[string]bool          // pods that the informers don't know yet
 	onEviction func(pod string)
+	onUpdate   func(node string)
 	plans      []planned // what the test wants to happen later
 }
 
@@ -77,7 +80,7 @@ func (w *world) later(after time.Duration, do func()) {
 func newWorld(t testing.TB, c clock.PassiveClock) *world {
 	return &world{
 		t: t, clock: c, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, groups: map[cloudprovider.GroupID]*group{},
-		conflicts: map[string]int{}, updateErr: map[string]error{}, unmarkErr: map[string]error{}, refuse: map[string]func() error{},
+		conflicts: map[string]int{}, lostAnswer: map[string]bool{}, updateErr: map[string]error{}, unmarkErr: map[string]error{}, refuse: map[string]func() error{},
 		stops: map[string]time.Duration{}, endsAt: map[string]time.Time{}, hidden: map[string]bool{},
 	}
 }
@@ -170,6 +173,13 @@ func (w *world) UpdateNode(_ context.Context, n *corev1.Node) (*corev1.Node, err
 	n = n.DeepCopy()
 	n.ResourceVersion += "1"
 	w.nodes[n.Name] = n
+	if w.onUpdate != nil {
+		w.onUpdate(n.Name)
+	}
+	if w.lostAnswer[n.Name] {
+		delete(w.lostAnswer, n.Name)
+		return nil, errors.New("the answer was lost")
+	}
 	return n, nil
 }
 
@@ -345,8 +355,9 @@ type group struct {
 	freshErr  error
 	errs      []error
 	nodeErrs  map[string][]error // for single nodes of DeleteNodes
-	lastAsked [][]string
 	grantLess int
+	slow      time.Duration // a deletion takes so long
+	lowest    int           // how far the target was lowered below the minimum, as a negative number
 }
 
 // readableGroup can be read anew, one by one.
@@ -369,6 +380,9 @@ func (g *group) next() error {
 }
 
 func (g *group) DeleteNodes(_ context.Context, refs []cloudprovider.NodeRef) ([]cloudprovider.DeleteOutcome, error) {
+	if g.slow > 0 {
+		time.Sleep(g.slow)
+	}
 	return g.delete("delete", refs)
 }
 
@@ -379,7 +393,11 @@ func (g *group) delete(verb string, refs []cloudprovider.NodeRef) ([]cloudprovid
 	for _, ref := range refs {
 		names = append(names, ref.Name)
 	}
+	g.w.settle()
 	err := g.next()
+	if err == nil && verb == "delete" && g.state.Target-len(refs) < g.state.Min {
+		err = &cloudprovider.StaleBoundsError{Group: g.id, Asked: len(refs), Room: g.state.Target - g.state.Min, Err: errors.New("minimum")}
+	}
 	g.w.note("%s %s %s: %v", verb, g.id, strings.Join(names, ","), err)
 	if err != nil {
 		return nil, err
@@ -391,6 +409,7 @@ func (g *group) delete(verb string, refs []cloudprovider.NodeRef) ([]cloudprovid
 			outcome.Err, g.nodeErrs[ref.Name] = errs[0], errs[1:]
 		} else {
 			g.state.Target--
+			g.lowest = min(g.lowest, g.state.Target-g.state.Min)
 			g.w.die(ref.Name)
 		}
 		out = append(out, outcome)
@@ -470,7 +489,7 @@ func (s *stage) play(until time.Duration) {
 	s.t.Helper()
 	end := start.Add(until)
 	for range 10000 {
-		next := s.Step(s.t.(*testing.T).Context(), s.time.Now())
+		next := s.Step(silent(s.t), s.time.Now())
 		if next.IsZero() || next.After(end) {
 			s.time.SetTime(end)
 			return
@@ -562,3 +581,12 @@ func notFound() error {
 func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("another UID"))
 }
+
+func sortStrings(all []string) { slices.Sort(all) }
+
+func cancellable(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(silent(t))
+}
+
+// silent is the test's context without a log.
+func silent(t testing.TB) context.Context { return klog.NewContext(t.Context(), klog.Logger{}) }

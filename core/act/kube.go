@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // listPage is how many objects one answer of the API server holds at most.
@@ -48,15 +49,23 @@ func (c *Client) Nodes(ctx context.Context) ([]*corev1.Node, error) {
 	}
 }
 
-// Evict asks for the eviction of exactly this pod, with a grace period in seconds.
+// Evict asks for the eviction of exactly this pod, with a grace period in seconds. It makes one attempt: the API server asks to come
+// back later while it works on a budget, and a client that then waits for it would hold all other evictions up.
 func (c *Client) Evict(ctx context.Context, pod *corev1.Pod, graceSeconds int64) error {
-	return c.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+	eviction := &policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{
 			GracePeriodSeconds: &graceSeconds,
 			Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
 		},
-	})
+	}
+	direct, ok := c.client.CoreV1().RESTClient().(*rest.RESTClient)
+	if !ok || direct == nil { // a client without a server behind it
+		return c.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
+	}
+	return direct.Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").
+		Body(eviction).MaxRetries(0).Do(ctx).Error()
 }
 
 // Pod reads the pod.

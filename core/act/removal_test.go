@@ -32,7 +32,7 @@ func TestAnEmptyNodeGoes(t *testing.T) {
 	s := newStage(t, defaults())
 	s.add("g", node("n"))
 	plan := planOf(s.candidate("g", "n"))
-	got := s.Shrink(t.Context(), plan)
+	got := s.Shrink(silent(t), plan)
 	if got.Err != nil || len(got.Started) != 1 || len(got.Refused) != 0 {
 		t.Fatalf("started %v, refused %v, error %v", got.Started, got.Refused, got.Err)
 	}
@@ -61,7 +61,7 @@ func TestAnEmptyNodeGoes(t *testing.T) {
 func TestAnAcceptedRemovalIsToldOfForFiveMinutes(t *testing.T) {
 	s := newStage(t, defaults())
 	s.add("g", node("n"))
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 	s.play(10 * time.Second)
 	want := []observation.Deletion{{Node: "n", Group: "g", Since: start, Accepted: true}}
 	if diff := cmp.Diff(want, s.Deletions()); diff != "" {
@@ -98,7 +98,7 @@ func (st story) play(t *testing.T) {
 	if st.before != nil {
 		st.before(s)
 	}
-	if got := s.Shrink(t.Context(), planOf(s.candidate("g", "n", st.pods...))); got.Err != nil {
+	if got := s.Shrink(silent(t), planOf(s.candidate("g", "n", st.pods...))); got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	if st.during != nil {
@@ -220,7 +220,7 @@ func TestWhatIsFoundAfterTheTaint(t *testing.T) {
 func TestANodeThatIsGoneNeedsNothing(t *testing.T) {
 	s := newStage(t, defaults())
 	s.add("g", node("n"))
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 	s.takeLog()
 	delete(s.nodes, "n")
 	s.play(time.Hour)
@@ -343,7 +343,7 @@ func TestTheOutcomeOfAFailedDrainTellsOfEveryPod(t *testing.T) {
 	s.add("g", node("n"))
 	s.run(pod("p1", "n"), pod("p2", "n"), pod("p3", "n").Priority(1000))
 	s.refuse["p2"] = always(tooManyRequests)
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n", "p1", "p2", "p3")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n", "p1", "p2", "p3")))
 	s.play(time.Hour)
 	finished := s.Finished()
 	if len(finished) != 1 {
@@ -432,7 +432,7 @@ func TestARefusalWhileAPodOfTheBudgetIsEndingDoesNotEndTheDrain(t *testing.T) {
 		}
 		return nil
 	}
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n", "s-0", "s-1")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n", "s-0", "s-1")))
 	s.takeLog()
 	s.play(time.Hour)
 	var accepted []string
@@ -463,7 +463,7 @@ func TestARefusalWithoutAnEndingPodEndsTheDrainAtTheUsualTime(t *testing.T) {
 			s.run(pod("s-1", "n").Label("app", "x"), pod("o", "n2").Label("app", "x").With(other))
 			s.pdbs = []*policyv1.PodDisruptionBudget{budget(1)}
 			s.refuse["s-1"] = always(tooManyRequests)
-			s.Shrink(t.Context(), planOf(s.candidate("g", "n", "s-1")))
+			s.Shrink(silent(t), planOf(s.candidate("g", "n", "s-1")))
 			s.takeLog()
 			s.play(time.Hour)
 			if diff := cmp.Diff(append(refusals(5, "s-1"), "125 update n []"), s.takeLog()); diff != "" {
@@ -576,7 +576,7 @@ func TestARefusalByTheCloudIsToldFromOtherFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, defaults())
 			s.add("g", node("n")).errs = []error{test.err}
-			s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+			s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 			if test.err == nil {
 				s.run(pod("late", "n"))
 			}
@@ -609,7 +609,7 @@ func TestACordonThatSomebodyElseSetStays(t *testing.T) {
 				n = n.Cordoned()
 			}
 			s.add("g", n).errs = []error{errors.New("no")}
-			s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+			s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 			if got := s.look("n"); got != test.tainted {
 				t.Errorf("tainted: got %s, want %s", got, test.tainted)
 			}
@@ -625,13 +625,13 @@ func TestATaintThatCannotBeTakenAwayIsNotForgotten(t *testing.T) {
 	s := newStage(t, defaults())
 	s.add("g", node("n"))
 	s.groups["g"].errs = []error{errors.New("no")}
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 	s.unmarkErr["n"] = errors.New("the API server is away")
 	s.play(10 * time.Second)
 	if diff := cmp.Diff([]string{"n FailedToDelete"}, results(s.Finished())); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	if got := s.Shrink(t.Context(), planOf(s.candidate("g", "n"))); len(got.Started) != 0 || len(got.Refused) != 1 {
+	if got := s.Shrink(silent(t), planOf(s.candidate("g", "n"))); len(got.Started) != 0 || len(got.Refused) != 1 {
 		t.Errorf("a node that still has its old taint is started again: %+v", got)
 	}
 	s.play(2 * time.Minute)
@@ -651,7 +651,7 @@ func TestATaintThatCannotBeTakenAwayIsNotForgotten(t *testing.T) {
 func TestConflictsOnTheWayBackAreOvercome(t *testing.T) {
 	s := newStage(t, defaults())
 	s.add("g", node("n")).errs = []error{errors.New("no")}
-	s.Shrink(t.Context(), planOf(s.candidate("g", "n")))
+	s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 	s.conflicts["n"] = 2
 	s.takeLog()
 	s.play(time.Minute)
