@@ -147,11 +147,15 @@ func (h *harness) KeepAnswers() { h.AllowWrites() }
 func (h *harness) RemoveGroup(id cloudprovider.GroupID) { h.must(h.cloud.RemoveGroup(id)) }
 
 func TestTheContractHolds(t *testing.T) {
-	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness { return newHarness(tb, groups...) })
+	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
+		tb.Helper()
+		return newHarness(tb, groups...)
+	})
 }
 
 func TestTheContractHoldsWithoutOptionalAbilities(t *testing.T) {
 	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
+		tb.Helper()
 		options := simulated.Options{RefreshInterval: 10 * time.Second, NotifyChanges: true, PlainGroups: true}
 		return newHarnessOf(tb, options, groups...)
 	})

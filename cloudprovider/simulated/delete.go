@@ -112,8 +112,8 @@ func (d *deletion) outcomes() []cloudprovider.DeleteOutcome {
 	outcomes := make([]cloudprovider.DeleteOutcome, len(d.refs))
 	for i, ref := range d.refs {
 		err := d.errs[i]
-		if err == nil && d.of[i] != nil {
-			err = d.failing[d.of[i]]
+		if err == nil {
+			err = d.failing[d.of[i]] // where there was nothing to end, nothing fails
 		}
 		if err == nil {
 			err = d.lost

@@ -432,6 +432,7 @@ func failures(t *testing.T, check cloudtest.Check, flaw string) []string {
 	go func() {
 		defer close(done)
 		check.Run(r, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
+			tb.Helper()
 			return newBroken(tb, flaw, groups...)
 		})
 	}()
