@@ -159,7 +159,7 @@ func (p *process) assemble(
 		return parts{}, err
 	}
 	scheduler, err := simulator.NewScheduler(ctx, source.Factory(), simulator.Options{
-		Profile: profile, Parallelism: options.Simulation.Parallelism,
+		Profile: profile, Parallelism: options.Simulation.Parallelism, Disabled: source.PluginDisabled,
 	})
 	if err != nil {
 		return parts{}, err

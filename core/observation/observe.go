@@ -20,8 +20,14 @@ import (
 )
 
 // Observe reads what one iteration sees. at is the time of the iteration, deletions are the removals in progress as of now, by
-// ascending node name. It refreshes the cloud, which may block; an error means that there is nothing to decide on.
+// ascending node name. It refreshes the cloud, which may block; an error means that there is nothing to decide on: the cloud could not
+// be asked, or a required resource cannot be read (any more).
 func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion) (Observation, error) {
+	for _, w := range s.watches {
+		if err := w.problem(); err != nil && w.required {
+			return Observation{}, fmt.Errorf("reading %s: %w", w.name, err)
+		}
+	}
 	seen := Observation{
 		At: at, Snapshot: s.snapshot, Workloads: workloads{s}, Deletions: deletions, Features: s.Features(), Limits: s.options.Limits,
 	}
@@ -85,32 +91,33 @@ func (s *Source) groups(ctx context.Context, seen *Observation) {
 	}
 }
 
-// members looks up the group of every node, and whether its machine still exists. Where the cloud cannot tell, a node counts as
-// gone while it bears the deletion taint.
+// members looks up the group of every node, and whether its machine still exists.
 func (s *Source) members(seen *Observation) {
 	seen.Members = make(map[string]cloudprovider.GroupID, len(seen.Nodes))
 	seen.Gone = map[string]bool{}
-	checker, checks := s.cloud.(cloudprovider.InstanceChecker)
 	for _, node := range seen.Nodes {
-		id, err := s.cloud.GroupOf(node)
-		if err != nil {
-			seen.Unknown = append(seen.Unknown, UnknownNode{Node: node.Name, Err: err})
-			continue
-		}
-		if id != "" {
-			seen.Members[node.Name] = id
-		}
-		known := false
-		if checks {
-			var exists bool
-			if exists, known = checker.InstanceExists(node); known && !exists {
-				seen.Gone[node.Name] = true
-			}
-		}
-		if _, tainted := taints.Find(node, taints.ToBeDeleted); tainted && !known && id != "" {
+		if s.gone(node) {
 			seen.Gone[node.Name] = true
 		}
+		id, err := s.cloud.GroupOf(node)
+		switch {
+		case err != nil:
+			seen.Unknown = append(seen.Unknown, UnknownNode{Node: node.Name, Err: err})
+		case id != "":
+			seen.Members[node.Name] = id
+		}
 	}
+}
+
+// gone tells a node whose machine does not exist any more. Where the cloud cannot tell, the deletion taint counts (loop-and-scale-up 2.2).
+func (s *Source) gone(node *corev1.Node) bool {
+	if checker, ok := s.cloud.(cloudprovider.InstanceChecker); ok {
+		if exists, known := checker.InstanceExists(node); known {
+			return !exists
+		}
+	}
+	_, tainted := taints.Find(node, taints.ToBeDeleted)
+	return tainted
 }
 
 // pods sorts the pods and brings the snapshot up to date.

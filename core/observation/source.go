@@ -3,13 +3,11 @@ package observation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -21,15 +19,8 @@ import (
 	"example.com/cluster-autoscaler/simulator/taints"
 )
 
-const (
-	// remindEvery is how often the log repeats which required resource keeps the process from starting.
-	remindEvery = time.Minute
-	// retryRequired and retryOptional are how long to wait before a resource that could not be listed is tried again.
-	retryRequired = 2 * time.Second
-	retryOptional = 5 * time.Minute
-	// probeTimeout bounds one probe, syncTimeout the first list of an optional resource.
-	probeTimeout = 10 * time.Second
-)
+// remindEvery is how often the log repeats which resource keeps the process from starting.
+const remindEvery = time.Minute
 
 // Options steer what the Source makes of what it reads.
 type Options struct {
@@ -46,8 +37,8 @@ type Options struct {
 	Limits cloudprovider.ResourceLimits
 }
 
-// Source reads clusters through client-go's informers and clouds through their provider. Run, Observe and the channel may be used from
-// different goroutines; Observe by one at a time.
+// Source reads clusters through client-go's informers and clouds through their provider. Its methods may be called from different
+// goroutines; Run once, Observe by one at a time.
 type Source struct {
 	client   kubernetes.Interface
 	cloud    cloudprovider.CloudProvider
@@ -56,34 +47,38 @@ type Source struct {
 	factory  informers.SharedInformerFactory
 	snapshot *simulator.Snapshot
 	wake     chan struct{}
-	watches  []*watch
+	watches  []*watch // by name
+	byName   map[string]*watch
+	// needs holds, for the scheduler's plug-ins that refuse wrongly without some resources, these.
+	needs map[string][]*watch
+
+	mu      sync.Mutex    // guards changed
+	changed chan struct{} // closed when a resource went on or off, and replaced
 }
 
-// watch is one resource with its informer and whether it can be read.
-type watch struct {
-	resource
-	shared cache.SharedIndexInformer
-
-	mu    sync.Mutex // guards err and since
-	err   error
-	since time.Time
-}
-
-// errStarting is the state of a resource that was not listed yet.
-var errStarting = errors.New("not listed yet")
-
-// NewSource returns a Source that has not read anything. Informers takes part in nothing but this: the factory is made here, with the
-// transform that trims objects, and is to be shared with the simulator.
+// NewSource returns a Source that has not read anything. The informer factory is made here, with the transform that trims objects, and is
+// to be shared with the simulator.
 func NewSource(client kubernetes.Interface, cloud cloudprovider.CloudProvider, c clock.WithTicker, options Options) (*Source, error) {
 	s := &Source{
 		client: client, cloud: cloud, clock: c, options: options,
 		factory:  informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(newTrimmer().transform)),
 		snapshot: simulator.NewSnapshot(),
 		wake:     make(chan struct{}, 1),
+		byName:   map[string]*watch{},
+		needs:    map[string][]*watch{},
+		changed:  make(chan struct{}),
 	}
 	for _, r := range resources() {
-		s.watches = append(s.watches, &watch{resource: r, shared: r.informer(s.factory), err: errStarting, since: c.Now()})
+		w, err := newWatch(r, s.factory, c.Now())
+		if err != nil {
+			return nil, err
+		}
+		s.watches, s.byName[w.name] = append(s.watches, w), w
+		for _, plugin := range simulator.PluginsNeeding(w.name) {
+			s.needs[plugin] = append(s.needs[plugin], w)
+		}
 	}
+	slices.SortFunc(s.watches, func(a, b *watch) int { return cmp.Compare(a.name, b.name) })
 	pods := s.factory.Core().V1().Pods().Informer()
 	if err := pods.AddIndexers(cache.Indexers{podsByNode: indexByNode}); err != nil {
 		return nil, fmt.Errorf("indexing pods by node: %w", err)
@@ -109,118 +104,90 @@ func (s *Source) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// WaitForSync blocks until the required resources have been read and each optional one has been read or found missing. While a required
-// one cannot be read, its name and the reason are logged once a minute. It returns an error only when ctx ends.
+// AssumeSynced makes every resource count as read. It is for those who write into the stores of the factory's informers themselves instead of
+// calling Run.
+func (s *Source) AssumeSynced() {
+	for _, w := range s.watches {
+		s.set(w, phaseOn, nil)
+	}
+}
+
+// WaitForSync blocks until the required resources have been read and each optional one has been read or found missing. While one of
+// them cannot be read, its name and the reason are logged once a minute. It returns an error only when ctx ends.
 func (s *Source) WaitForSync(ctx context.Context) error {
-	logger := klog.FromContext(ctx)
-	tick := s.clock.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	reminded := s.clock.Now()
+	remind := s.clock.NewTicker(remindEvery)
+	defer remind.Stop()
 	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
 		waiting := s.waiting()
 		if len(waiting) == 0 {
 			return nil
 		}
-		if now := s.clock.Now(); now.Sub(reminded) >= remindEvery {
-			reminded = now
-			for _, w := range waiting {
-				logger.Error(w.problem(), "Waiting for a resource that has to be listed before anything can be done", "resource", w.name)
-			}
-		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", waiting[0].name, ctx.Err())
-		case <-tick.C():
+			return fmt.Errorf("waiting for %s (%w): %w", waiting[0].name, waiting[0].problem(), ctx.Err())
+		case <-remind.C():
+			for _, w := range waiting {
+				klog.FromContext(ctx).Error(w.problem(), "Waiting for a resource that has to be listed before anything can be done", "resource", w.name)
+			}
+		case <-changed:
 		}
 	}
 }
 
-// waiting are the resources that keep the first iteration from starting.
+// waiting are the resources that keep the first iteration from starting, required ones first.
 func (s *Source) waiting() []*watch {
-	var waiting []*watch
-	for _, w := range s.watches {
-		err := w.problem()
-		if err == nil || (!w.required && !errors.Is(err, errStarting)) {
-			continue
+	waiting := slices.DeleteFunc(slices.Clone(s.watches), func(w *watch) bool { return !w.awaited() })
+	slices.SortStableFunc(waiting, func(a, b *watch) int {
+		switch {
+		case a.required == b.required:
+			return 0
+		case a.required:
+			return -1
+		default:
+			return 1
 		}
-		waiting = append(waiting, w)
-	}
+	})
 	return waiting
 }
 
-// run lists and watches one resource: it probes until the resource can be listed, then leaves it to the informer.
-func (s *Source) run(ctx context.Context, w *watch) {
-	retry := retryOptional
-	if w.required {
-		retry = retryRequired
-	}
-	for {
-		err := s.probe(ctx, w)
-		if err == nil {
-			break
-		}
-		if w.set(err, s.clock.Now()) {
-			klog.FromContext(ctx).Error(err, "Cannot list a resource", "resource", w.name, "required", w.required, "retryAfter", retry)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.clock.After(retry):
-		}
-	}
-	var running sync.WaitGroup
-	running.Go(func() { w.shared.RunWithContext(ctx) })
-	if cache.WaitForCacheSync(ctx.Done(), w.shared.HasSynced) {
-		if w.set(nil, s.clock.Now()) {
-			klog.FromContext(ctx).V(1).Info("Reading resource", "resource", w.name)
-		}
-	}
-	running.Wait()
-}
-
-func (s *Source) probe(ctx context.Context, w *watch) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	return w.probe(ctx, s.client, metav1.ListOptions{Limit: 1})
-}
-
-// set records whether the resource can be read and reports whether that is news.
-func (w *watch) set(err error, at time.Time) (news bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.err
-	w.err = err
-	if (was == nil) != (err == nil) || errors.Is(was, errStarting) || (err != nil && was.Error() != err.Error()) {
-		w.since = at
-		return true
-	}
-	return false
-}
-
-func (w *watch) problem() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+// announce wakes those who wait for a resource.
+func (s *Source) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // Features says for every optional resource whether it can be read, by ascending name. It may be called at any time.
 func (s *Source) Features() []Feature {
 	features := make([]Feature, 0, len(s.watches))
 	for _, w := range s.watches {
-		w.mu.Lock()
-		features = append(features, Feature{Name: w.name, Err: w.err, Since: w.since})
-		w.mu.Unlock()
+		if !w.required {
+			features = append(features, w.feature())
+		}
 	}
-	slices.SortFunc(features, func(a, b Feature) int { return cmp.Compare(a.Name, b.Name) })
 	return features
+}
+
+// PluginDisabled says whether the plug-in of the scheduler has to be left out for now, because it would refuse pods for want of a resource
+// that cannot be read: volumes then take no part in the simulation. It is made for simulator.Options and does not block.
+func (s *Source) PluginDisabled(plugin string) bool {
+	for _, w := range s.needs[plugin] {
+		if !w.on.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // off says why the resource cannot be read; nil: it can.
 func (s *Source) off(name string) error {
-	for _, w := range s.watches {
-		if w.name == name {
-			return w.problem()
-		}
+	w := s.byName[name]
+	if w == nil {
+		return fmt.Errorf("resource %s is not read at all", name)
 	}
-	return fmt.Errorf("resource %s is not read at all", name)
+	return w.problem()
 }

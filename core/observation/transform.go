@@ -3,28 +3,20 @@ package observation
 import (
 	"slices"
 	"strings"
-	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
-// trimmer makes objects smaller before they are stored: it drops what nothing here reads and lets equal parts share memory.
-// It is safe for concurrent use.
-type trimmer struct {
-	mu     sync.Mutex // guards labels and owners
-	labels map[string]map[string]string
-	owners map[string][]metav1.OwnerReference
-}
+// trimmer makes objects smaller before they are stored: it drops what nothing here reads, neither this program nor the scheduler's
+// filters, and lets equal parts share memory. It is safe for concurrent use.
+type trimmer struct{ pool *pool }
 
-// sharedParts bounds how many distinct label sets and owner lists are kept for sharing. Beyond it, sharing starts anew.
-const sharedParts = 50_000
-
-func newTrimmer() *trimmer {
-	return &trimmer{labels: map[string]map[string]string{}, owners: map[string][]metav1.OwnerReference{}}
-}
+func newTrimmer() *trimmer { return &trimmer{pool: newPool()} }
 
 // transform is a cache.TransformFunc. It may change the object, which nobody else has seen yet, and never fails.
 func (t *trimmer) transform(object any) (any, error) {
@@ -33,51 +25,92 @@ func (t *trimmer) transform(object any) (any, error) {
 	}
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
+		if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+		}
 	}
 	switch o := object.(type) {
 	case *corev1.Pod:
 		t.pod(o)
 	case *corev1.Node:
-		o.Status.Images = nil
-		o.Status.VolumesInUse = nil
+		o.Status.Images, o.Status.VolumesInUse, o.Status.VolumesAttached = nil, nil, nil
+	case *appsv1.DaemonSet:
+		t.spec(&o.Spec.Template.Spec)
+	case *appsv1.ReplicaSet:
+		t.spec(&o.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		t.spec(&o.Spec.Template.Spec)
+	case *batchv1.Job:
+		t.spec(&o.Spec.Template.Spec)
+	case *corev1.ReplicationController:
+		if o.Spec.Template != nil {
+			t.spec(&o.Spec.Template.Spec)
+		}
 	}
 	return object, nil
 }
 
-// annotationPrefixes are the keys of pod annotations that are read somewhere (operator-surface 5.1).
-var annotationPrefixes = []string{
-	"cluster-autoscaler.kubernetes.io/", "autoscaling.x-k8s.io/", "kubernetes.io/config.", "podtype", "podType",
-}
-
 func (t *trimmer) pod(pod *corev1.Pod) {
-	pod.Labels = t.share(pod.Labels)
-	pod.OwnerReferences = t.shareOwners(pod.OwnerReferences)
-	pod.Annotations = kept(pod.Annotations)
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			containers[i] = trimmedContainer(containers[i])
-		}
+	pod.Namespace = t.pool.text(pod.Namespace)
+	pod.Labels = t.pool.stringMap(pod.Labels)
+	pod.OwnerReferences = t.pool.ownerList(pod.OwnerReferences)
+	pod.Annotations = t.pool.stringMap(keptAnnotations(pod.Annotations))
+	t.spec(&pod.Spec)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		t.pool.shape(owner.UID, &pod.Spec)
 	}
-	pod.Spec.EphemeralContainers = nil
-	pod.Spec.HostAliases = nil
-	pod.Spec.DNSConfig = nil
-	pod.Spec.ImagePullSecrets = nil
+	pod.Spec.NodeName = t.pool.text(pod.Spec.NodeName)
+
 	for _, statuses := range []*[]corev1.ContainerStatus{&pod.Status.ContainerStatuses, &pod.Status.InitContainerStatuses} {
 		*statuses = trimmedStatuses(*statuses)
 	}
 	pod.Status.EphemeralContainerStatuses = nil
 	pod.Status.PodIPs, pod.Status.HostIPs = nil, nil
-	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type != corev1.PodScheduled && c.Type != corev1.PodReady && c.Type != corev1.DisruptionTarget
-	})
+	pod.Status.Conditions = keptConditions(pod.Status.Conditions)
 }
 
-// trimmedContainer keeps what takes part in scheduling: name, image, resources, ports, volume mounts, restart policy.
-func trimmedContainer(c corev1.Container) corev1.Container {
-	return corev1.Container{
-		Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy,
-		RestartPolicy: c.RestartPolicy, VolumeMounts: c.VolumeMounts, VolumeDevices: c.VolumeDevices,
+// spec trims a pod's specification, of a pod or of the template of one.
+func (t *trimmer) spec(spec *corev1.PodSpec) {
+	spec.Containers = t.pool.containerList(trimmedContainers(spec.Containers))
+	spec.InitContainers = t.pool.containerList(trimmedContainers(spec.InitContainers))
+	spec.Tolerations = t.pool.tolerationList(spec.Tolerations)
+	spec.NodeSelector = t.pool.stringMap(spec.NodeSelector)
+	spec.Volumes = keptVolumes(spec.Volumes)
+	spec.EphemeralContainers = nil
+	spec.HostAliases = nil
+	spec.DNSConfig = nil
+	spec.ImagePullSecrets = nil
+	spec.SchedulerName = t.pool.text(spec.SchedulerName)
+	spec.ServiceAccountName, spec.DeprecatedServiceAccount = t.pool.text(spec.ServiceAccountName), t.pool.text(spec.DeprecatedServiceAccount)
+}
+
+// trimmedContainers keeps what takes part in scheduling. The rules of restart and the options of bind mounts are features that a node has to
+// declare.
+func trimmedContainers(containers []corev1.Container) []corev1.Container {
+	for i, c := range containers {
+		kept := corev1.Container{
+			Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy,
+			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
+		}
+		for _, mount := range c.VolumeMounts {
+			if len(mount.BindMountOptions) > 0 {
+				kept.VolumeMounts = append(kept.VolumeMounts, mount)
+			}
+		}
+		containers[i] = kept
 	}
+	return containers
+}
+
+// keptVolumes leaves out the volumes that are the same on every node: nothing is attached or moved for them.
+func keptVolumes(volumes []corev1.Volume) []corev1.Volume {
+	kept := slices.DeleteFunc(volumes, func(v corev1.Volume) bool {
+		return v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil
+	})
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
 }
 
 // trimmedStatuses keeps the resources in use, which count for a pod that is being resized; none if no container has any.
@@ -91,10 +124,31 @@ func trimmedStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus
 	return out
 }
 
-func kept(annotations map[string]string) map[string]string {
+// keptConditions keeps the conditions that somebody reads, without their texts for people. Those of a resize say which requests count.
+func keptConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	kept := slices.DeleteFunc(conditions, func(c corev1.PodCondition) bool {
+		switch c.Type {
+		case corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget, corev1.PodResizePending, corev1.PodResizeInProgress:
+			return false
+		default:
+			return true
+		}
+	})
+	for i := range kept {
+		kept[i].Message = ""
+	}
+	return kept
+}
+
+// annotationPrefixes are the keys of pod annotations that are read somewhere (operator-surface 5.1).
+func annotationPrefixes() []string {
+	return []string{"cluster-autoscaler.kubernetes.io/", "autoscaling.x-k8s.io/", "kubernetes.io/config.", "podtype", "podType"}
+}
+
+func keptAnnotations(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range annotations {
-		if !slices.ContainsFunc(annotationPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		if !slices.ContainsFunc(annotationPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			continue
 		}
 		if out == nil {
@@ -103,48 +157,4 @@ func kept(annotations map[string]string) map[string]string {
 		out[key] = value
 	}
 	return out
-}
-
-func (t *trimmer) share(labels map[string]string) map[string]string {
-	if len(labels) == 0 {
-		return nil
-	}
-	keys := make([]string, 0, len(labels))
-	for key := range labels {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	var print strings.Builder
-	for _, key := range keys {
-		print.WriteString(key + "\x00" + labels[key] + "\x00")
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return intern(t.labels, print.String(), labels)
-}
-
-func (t *trimmer) shareOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
-	if len(owners) != 1 {
-		return owners
-	}
-	o := owners[0]
-	controller := o.Controller != nil && *o.Controller
-	print := strings.Join([]string{o.APIVersion, o.Kind, o.Name, string(o.UID)}, "\x00")
-	if controller {
-		print += "\x00controller"
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return intern(t.owners, print, owners)
-}
-
-func intern[T any](known map[string]T, print string, value T) T {
-	if shared, ok := known[print]; ok {
-		return shared
-	}
-	if len(known) >= sharedParts {
-		clear(known)
-	}
-	known[print] = value
-	return value
 }
