@@ -150,6 +150,17 @@ func TestGrow(t *testing.T) {
 			world:  world{groups: []group{{id: "g", target: 2, max: 6, atomic: true, variants: machine("2")}}, pods: many(1, "p", "100m")},
 			result: report.ScaleUpSuccessful, sizes: []string{"g 2->6"},
 		},
+		"V13: and what it has already does not count against the cluster's limit": {
+			world:  world{groups: []group{{id: "g", target: 2, max: 6, atomic: true, variants: machine("2")}}, pods: many(1, "p", "100m"), maxNodes: 5},
+			result: report.ScaleUpSuccessful, sizes: []string{"g 2->6"},
+		},
+		"accelerators that are on their way count as the cloud says": {
+			world: world{
+				groups: []group{{id: "g", target: 2, max: 10, variants: t4("2"), state: func(s *clusterstate.GroupState) { s.Upcoming = 1 }}},
+				limits: map[string]int64{"t4": 4}, pods: many(1, "p", "4"),
+			}.on("g", simtest.Node("n").Label(gpuLabel, "t4").Resource("nvidia.com/gpu", "0").CPU("1"), "1"),
+			result: report.ScaleUpNoOptionsAvailable, pods: map[string]string{"p-00": `Unschedulable; g: exceeded quota: "cluster-wide", resources: t4`},
+		},
 		"V16: a group of which nobody knows what its nodes look like": {
 			world:  world{groups: []group{{id: "g", max: 6, templateErr: errors.New("denied")}}, pods: many(1, "p", "100m")},
 			result: report.ScaleUpNoOptionsAvailable, pods: map[string]string{"p-00": "Unschedulable; g: no template for new nodes: denied"},
@@ -345,6 +356,9 @@ func TestGrow(t *testing.T) {
 			if len(grown.Pods) != len(tc.world.pods) {
 				t.Errorf("%d pods have a verdict, want %d", len(grown.Pods), len(tc.world.pods))
 			}
+			if grown.MaxNodesTotal != 0 {
+				t.Errorf("a cut at %d nodes is told", grown.MaxNodesTotal)
+			}
 			if tc.pods == nil {
 				return
 			}
@@ -422,7 +436,7 @@ func TestAnAnswerThatWasLostIsNotBoughtAgainElsewhere(t *testing.T) {
 func TestAPurchaseThatWasCutByTheCloudIsAPurchase(t *testing.T) {
 	w := world{groups: []group{{id: "g", max: 5, variants: machine("4")}, {id: "h", max: 5, variants: machine("8")}}, pods: many(3, "p", "4")}
 	cut := func(_ context.Context, resizes []report.Resize) []report.ResizeOutcome {
-		return []report.ResizeOutcome{{Resize: resizes[0], Granted: 1, Err: &cloudprovider.StaleBoundsError{Group: "g", Asked: 3, Room: 1}}}
+		return []report.ResizeOutcome{{Resize: resizes[0], Granted: 1, Err: errors.New("no more than one")}}
 	}
 	grown := scaleup.Grow(t.Context(), w.in(t), w.choose(t), cut)
 	if len(grown.Outcomes) != 1 || grown.Result != report.ScaleUpSuccessful || grown.Pods[0].Fate != report.PodTriggered {

@@ -159,17 +159,13 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate) error {
 
 // nodeLimit is how many nodes the estimate may add, and the reason if it is the cluster's limit that forbids the first one.
 func (c *Considered) nodeLimit(cand *candidate) (limit int, why report.Reason) {
-	group := cand.room()
-	if group == 0 {
-		group = -1
-	}
 	cluster := 0
 	if c.in.MaxNodes != 0 {
 		if cluster = c.in.MaxNodes - c.accounts.nodes; cluster <= 0 {
 			cluster, why = -1, report.LimitReached{Limit: limitMaxNodes, Resources: []string{"nodes"}}
 		}
 	}
-	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, group, cluster), why
+	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, cand.room(), cluster), why
 }
 
 // offered adds the classes that fit to the estimate, without pods that have had their attempt. Pods that only some variants fit get nodes of
