@@ -58,11 +58,11 @@ func newStory(t *testing.T) *story {
 }
 
 // leave takes everything away that the story made and waits until its pods and nodes are gone, so that the next one finds none.
-// It doesn't wait for the namespace: the namespace controller takes five seconds before it even begins.
+// What an autoscaler keeps in the story's namespace goes with it. It doesn't wait for the namespace: the namespace controller takes five
+// seconds before it even begins.
 func (s *story) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own context has ended
 	defer cancel()
-	s.forgetAutoscaler(ctx)
 	s.deleteWorkloads(ctx)
 	// The pods go first: those of vanished nodes take longer to go than those that a kubelet still ends.
 	s.eventuallyIn(ctx, "the story's pods are gone", func(ctx context.Context) (bool, string, error) {
@@ -105,19 +105,6 @@ func (s *story) deleteWorkloads(ctx context.Context) {
 	}
 }
 
-// forgetAutoscaler deletes what an autoscaler keeps in the cluster: a killed one's Lease would make the next one wait, and its state
-// would be taken over.
-func (s *story) forgetAutoscaler(ctx context.Context) {
-	err := s.cluster.Client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, "cluster-autoscaler", metav1.DeleteOptions{})
-	if ignoreNotFound(err) != nil {
-		s.t.Errorf("deleting the Lease: %v", err)
-	}
-	err = s.cluster.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, "cluster-autoscaler-status", metav1.DeleteOptions{})
-	if ignoreNotFound(err) != nil {
-		s.t.Errorf("deleting the status: %v", err)
-	}
-}
-
 func (s *story) selector() string { return labels.Set{storyLabel: s.namespace}.String() }
 
 func (s *story) owns(group awstest.Group) bool { return strings.HasPrefix(group.Name, s.namespace+"-") }
@@ -127,6 +114,11 @@ func (s *story) group(g cluster.NodeGroup) string {
 	s.t.Helper()
 	g.Name = s.namespace + "-" + g.Name
 	g.Labels = withStory(g.Labels, s.namespace)
+	g.Tags = maps.Clone(g.Tags)
+	if g.Tags == nil {
+		g.Tags = map[string]string{}
+	}
+	g.Tags[s.discovery()] = "owned"
 	if len(g.Zones) == 0 {
 		g.Zones = []string{cluster.Region + "a"}
 	}
@@ -268,8 +260,8 @@ func isReady(node corev1.Node) bool {
 	return false
 }
 
-// autoscaler starts the built autoscaler with the rights of a ServiceAccount that exists and with just these flags. It is limited to the
-// story's groups by their tags, as no other story's groups exist meanwhile, and stopped with the story.
+// autoscaler starts the built autoscaler with the rights of a ServiceAccount that exists and with just these flags, and stops it with the
+// story.
 func (s *story) autoscaler(name string, account types.NamespacedName, flags ...string) *autoscaler.Autoscaler {
 	s.t.Helper()
 	binary := os.Getenv(autoscalerVariable)

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
+	"example.com/cluster-autoscaler/hack/playground/cluster"
+)
+
+func TestPendingPodsGetNodesOfTheRightGroupAndNoMoreThanTheyNeed(t *testing.T) {
+	s := parallelStory(t)
+	dedicated := corev1.Taint{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}
+	general := s.group(cluster.NodeGroup{Name: "general", Type: "m5.large", Max: 5, Timing: slow})
+	batch := s.group(cluster.NodeGroup{Name: "batch", Type: "c5.2xlarge", Max: 3, Taints: []corev1.Taint{dedicated}, Timing: slow})
+	s.deployment("web", 3, "1200m", "1Gi")
+	s.deployment("sums", 1, "4", "1Gi", tolerating(dedicated))
+	s.deployment("stranger", 1, "4", "1Gi") // too large for the one group, and the other one is not for it
+	s.waitUnschedulable("web", 3)
+	s.waitUnschedulable("sums", 1)
+	s.waitUnschedulable("stranger", 1)
+
+	s.installed("ca", "--scale-down-unneeded-time=10m")
+	s.waitRunning(60*time.Second, "web", 3)
+	s.waitRunning(60*time.Second, "sums", 1)
+
+	stranger, err := s.pods(t.Context(), "stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The autoscalers of other stories have something to say about this pod, too.
+	message := s.waitEvent(20*time.Second, "Pod", stranger[0].Name, "NotTriggerScaleUp", "1 Insufficient cpu")
+	if !strings.Contains(message, "taint") {
+		t.Errorf("the event's message is %q, want it to tell also about the taint", message)
+	}
+	web, err := s.pods(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.waitEvent(10*time.Second, "Pod", web[0].Name, "TriggeredScaleUp", fmt.Sprintf("{%s 0->3 (max: 5)}", general))
+	s.always(3*time.Second, "nothing more is bought", func(context.Context) (bool, string, error) {
+		bought := map[string][]string{general: wanted(s.purchases(general)), batch: wanted(s.purchases(batch))}
+		diff := cmp.Diff(map[string][]string{general: {"3"}, batch: {"1"}}, bought)
+		return diff == "", diff, nil
+	})
+	s.waitNodes(time.Second, 4)
+}
+
+func TestAPodThatTurnsUnschedulableStartsAnIterationAtOnce(t *testing.T) {
+	s := parallelStory(t)
+	group := s.group(workers(0, 3, 0))
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--scan-interval=1m")
+	s.waitLoops(30 * time.Second)
+
+	s.deployment("web", 1, "1200m", "1Gi")
+	s.waitUnschedulable("web", 1)
+	began := time.Now()
+	s.eventually(20*time.Second, "the group grows", func(context.Context) (bool, string, error) {
+		return s.desired(group) == 1, fmt.Sprint(s.desired(group)), nil
+	})
+	t.Logf("From the verdict of the scheduler to the purchase: at most %.2f s", time.Since(began).Seconds())
+	s.waitRunning(30*time.Second, "web", 1)
+}
+
+func TestALostMachineIsReplacedByItsGroupAndNotBoughtAgain(t *testing.T) {
+	s := parallelStory(t)
+	spot := workers(0, 10, 3)
+	spot.Timing = slow
+	group := s.group(spot)
+	s.deployment("web", 3, "1200m", "1Gi")
+	s.waitRunning(40*time.Second, "web", 3)
+	s.installed("ca", "--scale-down-unneeded-time=10m")
+	s.waitLoops(30 * time.Second)
+
+	s.killOne(group)
+	s.eventually(60*time.Second, "the lost machine's pod is pending", func(ctx context.Context) (bool, string, error) {
+		_, sum, err := s.running(ctx, "web")
+		return sum == 2, fmt.Sprint(sum), err
+	})
+	s.waitRunning(60*time.Second, "web", 3)
+	if bought := wanted(s.purchases(group)); bought != nil || s.desired(group) != 3 {
+		t.Errorf("calls set the desired capacity to %v, and it is %d; want no call and 3", bought, s.desired(group))
+	}
+}
+
+// killOne ends the machine behind an instance of a group.
+func (s *story) killOne(group string) {
+	s.t.Helper()
+	instances := slices.DeleteFunc(s.cluster.AWS.Instances(), func(i awstest.Instance) bool { return i.Group != group })
+	if len(instances) == 0 {
+		s.t.Fatalf("group %s has no instance", group)
+	}
+	if err := s.cluster.AWS.KillInstance(instances[0].ID); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wanted are the capacities that calls ask for.
+func wanted(calls []awstest.Call) []string {
+	var all []string
+	for _, call := range calls {
+		all = append(all, call.Params.Get("DesiredCapacity"))
+	}
+	return all
+}
+
+func tolerating(taint corev1.Taint) func(*corev1.PodTemplateSpec) {
+	return func(p *corev1.PodTemplateSpec) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value}}
+	}
+}
