@@ -146,7 +146,7 @@ func (p *Provider) measure(b *book, group asg.Group) (asg.Sizes, error) {
 	if err != nil {
 		return asg.Sizes{}, err
 	}
-	return group.Measure(lowest, highest, p.weigher(group.Unit)) //nolint:wrapcheck // says all there is
+	return group.Measure(lowest, highest, p.weigher(group.Unit))
 }
 
 // weigher tells how many units an instance type counts in groups that count vCPUs or MiB.

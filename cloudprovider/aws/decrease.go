@@ -66,12 +66,17 @@ func (p *Provider) cut(ctx context.Context, f fresh, numbers []int, keep int) (l
 	lowered = f.sizes.Missing - b.sizes.Missing
 	p.mu.Unlock()
 	logger.Info("Withdrew machines that never came", "nodeGroup", id, "from", f.group.Desired, "to", decision.Desired, "machines", lowered)
+	p.lookAfter(ctx, b)
+	return lowered, nil
+}
+
+// lookAfter reads the group right after a cut and rescues what has to be rescued. If it can't, the next refresh does. Hold b.writing.
+func (p *Provider) lookAfter(ctx context.Context, b *book) {
 	if _, err := p.readFresh(ctx, b); err != nil {
-		logger.V(1).Info("Cannot look at the node group after lowering it", "nodeGroup", id, "reason", err.Error())
-		return lowered, nil // the next refresh looks again
+		klog.FromContext(ctx).V(1).Info("Cannot look at the node group after lowering it", "nodeGroup", b.name, "reason", err.Error())
+		return
 	}
 	p.rescue(ctx, b)
-	return lowered, nil
 }
 
 func (p *Provider) decide(f fresh, activities []asg.Activity, machines, keep int) asg.Decision {

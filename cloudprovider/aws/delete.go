@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -73,9 +74,7 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 			}
 		}
 	}
-	for name, err := range p.terminate(ctx, b, plan, m) {
-		failures[name] = err
-	}
+	maps.Copy(failures, p.terminate(ctx, b, plan, m))
 	return outcomesOf(nodes, ids, failures), nil
 }
 
@@ -106,6 +105,7 @@ func (g *NodeGroup) identify(nodes []cloudprovider.NodeRef) ([]providerid.ID, er
 			}
 		case providerid.Placeholder:
 			owner = cloudprovider.GroupID(id.Group)
+		default: // no machine of ours
 		}
 		switch owner {
 		case g.ID():
@@ -169,6 +169,7 @@ func (p *Provider) plan(f fresh, ids []providerid.ID, m minimum) (deletion, erro
 			d.units += units
 		case asg.PhaseStandby:
 			d.refused[id.Name] = fmt.Errorf("instance %s is in standby, out of which only an operator takes it", id.Name)
+		default: // on its way out already
 		}
 	}
 	if m == keepMinimum && d.units > 0 && f.sizes.BaseUnits-d.units < f.sizes.MinUnits {
@@ -204,9 +205,7 @@ func (p *Provider) terminate(ctx context.Context, b *book, d deletion, m minimum
 		}
 	}
 	failures := p.end(ctx, b, keeping, false)
-	for name, err := range p.end(ctx, b, lowering, true) {
-		failures[name] = err
-	}
+	maps.Copy(failures, p.end(ctx, b, lowering, true))
 	p.settleUnknown(ctx, b, failures)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,9 +236,7 @@ func (p *Provider) end(ctx context.Context, b *book, victims []victim, decrement
 		if len(chunk) > 1 && len(failed) == 0 {
 			p.single.Store(true)
 		}
-		for name, err := range failed {
-			failures[name] = err
-		}
+		maps.Copy(failures, failed)
 	}
 	return failures
 }

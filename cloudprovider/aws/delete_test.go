@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -453,6 +454,63 @@ func TestAnAnswerThatWasAskedForBeforeAWriteIsNotBelieved(t *testing.T) {
 	}
 }
 
+// The answer was given between the look before a write and the write itself, and arrives after both.
+func TestAnAnswerThatWasOvertakenByAWriteIsNotBelieved(t *testing.T) {
+	for name, test := range map[string]struct {
+		action string
+		write  func(*rig, cloudprovider.NodeGroup) error
+		want   string
+		target int
+	}{
+		"a raise": {
+			action: "SetDesiredCapacity",
+			write: func(r *rig, group cloudprovider.NodeGroup) error {
+				_, err := group.IncreaseSize(r.ctx(), 2)
+				return err
+			},
+			want: "running running running place-0 place-1", target: 5,
+		},
+		"a deletion": {
+			action: "TerminateInstanceInAutoScalingGroup",
+			write: func(r *rig, group cloudprovider.NodeGroup) error {
+				_, err := group.DeleteNodes(r.ctx(), refs(r.machines("a")[0]))
+				return err
+			},
+			want: "deleting running running", target: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, aws.Options{Nodes: []string{"0:20:a"}}, awstest.Group{Name: "a", Max: 20, Desired: 3, Timing: slowly()})
+			r.refresh()
+			r.clock.Step(time.Minute)
+			write, read := awstest.NewGate(awstest.BeforeEffect), awstest.NewGate(awstest.AfterEffect)
+			r.server.Inject(awstest.Fault{Action: test.action, Effect: write})
+			r.server.Inject(awstest.Fault{Action: "DescribeAutoScalingGroups", Skip: 1, Effect: read})
+			written, refreshed := make(chan error), make(chan error)
+			group := r.group("a")
+			go func() { written <- test.write(r, group) }()
+			<-write.Arrived()
+			go func() { refreshed <- r.provider.Refresh(r.ctx()) }()
+			<-read.Arrived()
+			write.Release()
+			if err := <-written; err != nil {
+				t.Fatal(err)
+			}
+			read.Release()
+			if err := <-refreshed; err != nil {
+				t.Fatal(err)
+			}
+			if state := r.state("a"); state.Target != test.target || shape(state) != test.want {
+				t.Errorf("target %d, instances %s; want %d, %s", state.Target, shape(state), test.target, test.want)
+			}
+			r.after(time.Minute) // and the next answer is believed
+			if state := r.state("a"); state.Target != test.target {
+				t.Errorf("target %d", state.Target)
+			}
+		})
+	}
+}
+
 func TestCleanupEndsWhatIsUnderWay(t *testing.T) {
 	r := newRig(t, aws.Options{Nodes: []string{"0:20:a"}}, awstest.Group{Name: "a", Max: 20, Desired: 3})
 	r.refresh()
@@ -466,9 +524,11 @@ func TestCleanupEndsWhatIsUnderWay(t *testing.T) {
 	}()
 	<-gate.Arrived()
 	for range 2 {
-		if err := r.provider.Cleanup(r.ctx()); err != nil {
+		ctx, cancel := context.WithTimeout(r.ctx(), 10*time.Second)
+		if err := r.provider.Cleanup(ctx); err != nil {
 			t.Error(err)
 		}
+		cancel()
 	}
 	if got := <-done; got != "transient, outcome unknown" {
 		t.Errorf("the raise ended with %s", got)

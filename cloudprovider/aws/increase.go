@@ -114,10 +114,14 @@ type change struct {
 func (p *Provider) setDesired(ctx context.Context, f fresh, c change, q question) error {
 	b := f.book
 	requested, err := p.api.SetDesired(ctx, b.name, c.desired)
-	if err != nil && !(faults.ClassOf(err) == faults.Unanswered && p.carriedOut(ctx, b, c.desired)) {
+	unanswered := faults.ClassOf(err) == faults.Unanswered
+	if unanswered && p.carriedOut(ctx, b, c.desired) {
+		err = nil
+	}
+	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if faults.ClassOf(err) == faults.Unanswered && c.desired > b.group.Desired {
+		if unanswered && c.desired > b.group.Desired {
 			b.raisedAt = p.clock.Now() // it may still come
 		}
 		b.nextLook = p.clock.Now()

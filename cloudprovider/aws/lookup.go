@@ -29,6 +29,7 @@ func (p *Provider) GroupOf(node *corev1.Node) (cloudprovider.GroupID, error) {
 		if group := cloudprovider.GroupID(id.Group); v.byName[group] != nil {
 			return group, nil
 		}
+	default: // nothing that a group of ours could hold
 	}
 	return "", nil
 }

@@ -16,5 +16,5 @@ var _ autoscaling.EndpointResolverV2 = resolver{}
 
 // ResolveEndpoint ignores region and environment: an override wins over both.
 func (r resolver) ResolveEndpoint(context.Context, autoscaling.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return r.override.Resolve() //nolint:wrapcheck // the SDK says what it was doing
+	return r.override.Resolve()
 }

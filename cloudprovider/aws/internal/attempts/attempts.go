@@ -13,19 +13,19 @@ import (
 )
 
 // Observe returns an API option of the SDK that reports each attempt of each call to the observer.
-func Observe(provider string, observer cloudprovider.CallObserver, time clock.PassiveClock) func(*middleware.Stack) error {
+func Observe(provider string, observer cloudprovider.CallObserver, ticking clock.PassiveClock) func(*middleware.Stack) error {
 	observe := middleware.FinalizeMiddlewareFunc("ClusterAutoscalerAttempts", func(
 		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 	) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		start := time.Now()
+		start := ticking.Now()
 		out, metadata, err := next.HandleFinalize(ctx, in)
 		observer.ObserveCall(cloudprovider.Call{
-			Provider: provider, Operation: awsmiddleware.GetOperationName(ctx), Duration: time.Since(start), Code: code(err),
+			Provider: provider, Operation: awsmiddleware.GetOperationName(ctx), Duration: ticking.Since(start), Code: code(err),
 		})
-		return out, metadata, err //nolint:wrapcheck // a middleware must hand on what it gets
+		return out, metadata, err
 	})
 	return func(stack *middleware.Stack) error {
-		return stack.Finalize.Insert(observe, "Retry", middleware.After) //nolint:wrapcheck // names the middleware itself
+		return stack.Finalize.Insert(observe, "Retry", middleware.After)
 	}
 }
 

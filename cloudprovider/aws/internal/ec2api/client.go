@@ -47,7 +47,7 @@ var _ ec2.EndpointResolverV2 = resolver{}
 
 // ResolveEndpoint ignores region and environment: an override wins over both.
 func (r resolver) ResolveEndpoint(context.Context, ec2.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return r.override.Resolve() //nolint:wrapcheck // the SDK says what it was doing
+	return r.override.Resolve()
 }
 
 // Template reads a version of a launch template.
@@ -168,6 +168,8 @@ func architecture(in *types.ProcessorInfo) string {
 		switch in.SupportedArchitectures[0] {
 		case types.ArchitectureTypeArm64, types.ArchitectureTypeArm64Mac:
 			return "arm64"
+		default:
+			return "amd64"
 		}
 	}
 	return "amd64"

@@ -121,18 +121,27 @@ func classify(err error, code, message string) Class {
 		return class
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0: there was none
-		switch status := response.HTTPStatusCode(); {
-		case status == 429:
-			return Throttled
-		case status >= 500, status < 300: // below 300: the answer could not be read to its end
-			return Unanswered
-		case code != "":
-			return Refused
-		case status == 401, status == 403:
-			return Denied
-		}
+		return classifyStatus(response.HTTPStatusCode(), code)
+	}
+	return classifyTransport(err)
+}
+
+// classifyStatus is for answers whose code says nothing.
+func classifyStatus(status int, code string) Class {
+	switch {
+	case status == 429:
+		return Throttled
+	case status >= 500, status < 300: // below 300: the answer could not be read to its end
+		return Unanswered
+	case code == "" && (status == 401 || status == 403):
+		return Denied
+	default:
 		return Refused
 	}
+}
+
+// classifyTransport is for requests without an answer.
+func classifyTransport(err error) Class {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
 			return NoSuchEndpoint

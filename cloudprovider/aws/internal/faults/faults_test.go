@@ -21,7 +21,7 @@ import (
 
 // answered is an error as the SDK makes it of an answer with a status and perhaps a code.
 func answered(status int, code, message string) error {
-	var inner error = errors.New("x")
+	inner := errors.New("x")
 	if code != "" {
 		inner = &smithy.GenericAPIError{Code: code, Message: message}
 	}

@@ -52,8 +52,8 @@ type Cache struct {
 }
 
 // NewCache makes an empty cache. builtin answers for types that EC2 doesn't, and for all types if askTypes is false.
-func NewCache(c configurations, m machines, builtin instancetypes.List, askTypes bool, time clock.PassiveClock) *Cache {
-	return &Cache{configurations: c, machines: m, builtin: builtin, askTypes: askTypes, clock: time}
+func NewCache(c configurations, m machines, builtin instancetypes.List, askTypes bool, ticking clock.PassiveClock) *Cache {
+	return &Cache{configurations: c, machines: m, builtin: builtin, askTypes: askTypes, clock: ticking}
 }
 
 // errUnknown is what a source's silence about a name means.
@@ -131,11 +131,11 @@ func (c *Cache) follow(launches []asg.Launch, wanted wants) (images map[string]b
 		}
 	}
 	for name := range wanted.configurations {
-		t, err, _ := c.byConfiguration.get(name)
+		t, _, err := c.byConfiguration.get(name)
 		note(t, err)
 	}
 	for ref := range wanted.templates {
-		t, err, _ := c.byTemplate.get(ref)
+		t, _, err := c.byTemplate.get(ref)
 		note(t, err)
 	}
 	for _, l := range launches {
@@ -248,7 +248,7 @@ func passing(err error) bool {
 
 // Machine is what is known about an instance type.
 func (c *Cache) Machine(name string) (Machine, bool) {
-	if m, err, asked := c.byType.get(name); asked && err == nil {
+	if m, asked, err := c.byType.get(name); asked && err == nil {
 		return m, true
 	}
 	t, ok := c.builtin.Lookup(name)
@@ -284,7 +284,7 @@ func (c *Cache) Facts(l asg.Launch) (Facts, error) {
 		}
 		own := template
 		if o.Template != (asg.TemplateRef{}) {
-			t, err, asked := c.byTemplate.get(o.Template)
+			t, asked, err := c.byTemplate.get(o.Template)
 			if err != nil || !asked {
 				return Facts{}, fmt.Errorf("reading launch template %s of instance type %s: %w", o.Template, o.Type, orUnasked(err))
 			}
@@ -306,7 +306,7 @@ func (c *Cache) Facts(l asg.Launch) (Facts, error) {
 
 func (c *Cache) template(l asg.Launch) (Template, error) {
 	if l.Configuration != "" {
-		t, err, asked := c.byConfiguration.get(l.Configuration)
+		t, asked, err := c.byConfiguration.get(l.Configuration)
 		if err != nil || !asked {
 			return Template{}, orUnasked(err)
 		}
@@ -315,7 +315,7 @@ func (c *Cache) template(l asg.Launch) (Template, error) {
 	if l.Template == (asg.TemplateRef{}) {
 		return Template{}, errors.New("the group names neither a launch template nor a launch configuration")
 	}
-	t, err, asked := c.byTemplate.get(l.Template)
+	t, asked, err := c.byTemplate.get(l.Template)
 	if err != nil || !asked {
 		return Template{}, orUnasked(err)
 	}
@@ -334,7 +334,7 @@ func (c *Cache) choice(name string, weight int, t Template) Choice {
 	if name != "" {
 		choice.Machine, choice.Known = c.Machine(name)
 	}
-	if image, err, asked := c.byImage.get(t.ImageID); asked && err == nil {
+	if image, asked, err := c.byImage.get(t.ImageID); asked && err == nil {
 		choice.Image = image
 	}
 	return choice

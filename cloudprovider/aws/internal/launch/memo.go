@@ -64,15 +64,15 @@ func (m *memo[K, V]) set(key K, r remembered[V]) {
 	m.entries[key] = r
 }
 
-// get is the remembered value, or the error of the last attempt. The third result is false for a key that was never asked for.
-func (m *memo[K, V]) get(key K) (V, error, bool) { //nolint:revive // the error belongs to the value, the flag to the memo
+// get is the remembered value, or the error of the last attempt; asked is false for a key that was never asked for.
+func (m *memo[K, V]) get(key K) (value V, asked bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.entries[key]
 	if r.known {
-		return r.value, nil, true
+		return r.value, true, nil
 	}
-	return r.value, r.err, ok
+	return r.value, ok, r.err
 }
 
 // retain forgets all keys that are no longer wanted.

@@ -3,6 +3,7 @@ package placeholders_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ const noCapacity = "We currently do not have sufficient m5.large capacity in the
 
 // state renders the places: their numbers, failed ones with an exclamation mark.
 func state(l *placeholders.Ledger) string {
-	text := ""
+	var text strings.Builder
 	for _, p := range l.Open() {
-		text += fmt.Sprintf(" %d", p.Number)
+		fmt.Fprintf(&text, " %d", p.Number)
 		if p.Failure != nil {
-			text += "!"
+			text.WriteByte('!')
 		}
 	}
-	return text
+	return text.String()
 }
 
 func failed(id string, at time.Duration, zone string) asg.Activity {

@@ -13,7 +13,7 @@ import (
 // closed body that is asked to write itself reports EOF as a failure: an answer that comes while net/http still looks for the end of the
 // body would be lost, with the connection. Servers nearby and busy machines make that happen.
 func plainBodies(stack *middleware.Stack) error {
-	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("ClusterAutoscalerPlainBodies", func( //nolint:wrapcheck // names the middleware itself
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("ClusterAutoscalerPlainBodies", func(
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 	) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		request, ok := in.Request.(*smithyhttp.Request)

@@ -170,5 +170,5 @@ var _ sts.EndpointResolverV2 = stsResolver{}
 
 // ResolveEndpoint ignores region and environment: an override wins over both.
 func (r stsResolver) ResolveEndpoint(context.Context, sts.EndpointParameters) (smithyendpoints.Endpoint, error) {
-	return r.override.Resolve() //nolint:wrapcheck // the SDK says what it was doing
+	return r.override.Resolve()
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -39,11 +38,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests, s.bodies = append(s.requests, r), append(s.bodies, string(body))
 	w.Header().Set("Content-Type", "text/xml")
 	if strings.Contains(string(body), "Action=AssumeRole") {
-		fmt.Fprint(w, `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASSUMED</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
+		_, _ = fmt.Fprint(w, `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASSUMED</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
 			`<SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`)
 		return
 	}
-	fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>1</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+	_, _ = fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>1</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
 }
 
 func load(t *testing.T, cloud cloudconfig.Config, url string) (session.Session, error) {
@@ -110,19 +109,6 @@ func TestAServiceOverrideSignsAsItSays(t *testing.T) {
 	}
 }
 
-// quick answers before the client has looked for the end of its own request's body, and slowly enough that losing the connection would
-// lose the answer.
-type quick struct{}
-
-func (quick) Do(r *http.Request) (*http.Response, error) {
-	transport := http.Transport{}
-	response, err := transport.RoundTrip(r)
-	if err == nil {
-		_ = r.Body.Close()
-	}
-	return response, err
-}
-
 func TestBodiesCannotWriteThemselves(t *testing.T) {
 	backend := &service{}
 	server := httptest.NewServer(backend)
@@ -136,7 +122,7 @@ func TestBodiesCannotWriteThemselves(t *testing.T) {
 		o.HTTPClient = clientFunc(func(r *http.Request) (*http.Response, error) {
 			_, writes := r.Body.(io.WriterTo)
 			plain, seen = !writes, true
-			return quick{}.Do(r)
+			return http.DefaultClient.Do(r)
 		})
 	})
 	if _, err := client.GetCallerIdentity(t.Context(), nil); err != nil {
@@ -162,10 +148,10 @@ func TestTheMetadataServiceIsTheLastToTellTheRegion(t *testing.T) {
 		asked++
 		if r.Method == http.MethodPut {
 			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
-			fmt.Fprint(w, "token")
+			_, _ = fmt.Fprint(w, "token")
 			return
 		}
-		fmt.Fprint(w, `{"region": "ap-south-1", "availabilityZone": "ap-south-1a"}`)
+		_, _ = fmt.Fprint(w, `{"region": "ap-south-1", "availabilityZone": "ap-south-1a"}`)
 	}))
 	defer server.Close()
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED"} {
@@ -173,12 +159,11 @@ func TestTheMetadataServiceIsTheLastToTellTheRegion(t *testing.T) {
 	}
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL)
-	start := time.Now()
 	s, err := session.Load(t.Context(), session.Options{Attempt: func(*middleware.Stack) error { return nil }})
 	if err != nil || s.Region != "ap-south-1" || s.RegionSource != "the instance metadata service" {
 		t.Errorf("region %q from %q, %v", s.Region, s.RegionSource, err)
 	}
-	if asked == 0 || time.Since(start) > 10*time.Second {
-		t.Errorf("%d questions in %v", asked, time.Since(start))
+	if asked == 0 {
+		t.Error("the metadata service was not asked")
 	}
 }
