@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws"
 	"example.com/cluster-autoscaler/core"
 	"example.com/cluster-autoscaler/core/act"
 	"example.com/cluster-autoscaler/core/config"
@@ -106,7 +107,7 @@ func (p *process) events(ctx context.Context) (record.EventRecorder, func()) {
 func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) error {
 	p.health.Monitor()
 	m, err := metrics.New(p.registry, metrics.Options{
-		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: p.options.Cloud.Provider == "aws",
+		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: p.options.Cloud.Provider == aws.Name,
 	})
 	if err != nil {
 		return err
@@ -114,7 +115,9 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	limits := p.options.Limits
 	m.Limits(limits.Cores.Min, limits.Cores.Max, limits.Memory.Min, limits.Memory.Max)
 	cloud, err := p.providers[p.options.Cloud.Provider](ctx, p.options, cloudprovider.ObserverFunc(func(call cloudprovider.Call) {
-		m.CloudCall(call.Operation, call.Code, call.Duration)
+		if endpoint, measured := aws.RequestEndpoint(call.Operation); measured {
+			m.CloudCall(endpoint, call.Code, call.Duration)
+		}
 	}))
 	if err != nil {
 		return fmt.Errorf("making the cloud provider %s: %w", p.options.Cloud.Provider, err)
