@@ -29,18 +29,31 @@ func NewConfigMap(client typedcorev1.ConfigMapsGetter, namespace, name string) *
 	return &ConfigMap{client: client, namespace: namespace, name: name}
 }
 
-// Write puts the document into the object, which it creates if need be. Other keys and annotations of the object are kept.
+// writeAttempts is how often a write is tried when somebody else changes the object at the same time.
+const writeAttempts = 3
+
+// Write puts the document into the object, which it creates if need be. Other keys and annotations of the object are kept, also those that
+// somebody else writes at the same time.
 func (c *ConfigMap) Write(ctx context.Context, doc Document) (*corev1.ConfigMap, error) {
 	text, err := doc.YAML()
 	if err != nil {
 		return nil, err
 	}
+	for attempt := 1; ; attempt++ {
+		object, err := c.write(ctx, text, doc.Time)
+		if raced := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err); !raced || attempt == writeAttempts {
+			return object, err
+		}
+	}
+}
+
+func (c *ConfigMap) write(ctx context.Context, text, at string) (*corev1.ConfigMap, error) {
 	maps := c.client.ConfigMaps(c.namespace)
 	object, err := maps.Get(ctx, c.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
-		fill(object, text, doc.Time)
+		fill(object, text, at)
 		if object, err = maps.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return nil, fmt.Errorf("creating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 		}
@@ -48,7 +61,7 @@ func (c *ConfigMap) Write(ctx context.Context, doc Document) (*corev1.ConfigMap,
 	case err != nil:
 		return nil, fmt.Errorf("reading the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 	}
-	fill(object, text, doc.Time)
+	fill(object, text, at)
 	if object, err = maps.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("updating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 	}

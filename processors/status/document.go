@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 )
 
@@ -35,7 +36,16 @@ type ClusterWide struct {
 type Health struct {
 	Status     string     `json:"status,omitempty"`
 	NodeCounts NodeCounts `json:"nodeCounts"`
+	// Foreign are those of the counted nodes that belong to no group; left out if there are none. They don't count for health unless a
+	// flag says so. Upstream has no such key.
+	Foreign *Foreign `json:"foreignNodes,omitempty"`
 	Times
+}
+
+// Foreign counts nodes of no group.
+type Foreign struct {
+	Total   int `json:"total"`
+	Unready int `json:"unready"`
 }
 
 // NodeCounts counts nodes by class.
@@ -146,10 +156,10 @@ func Initializing(at time.Time, message string) Document {
 // is the same.
 func Render(r report.Report, before Document) Document {
 	doc := Document{Time: r.At.UTC().Format(TimeLayout), AutoscalerStatus: running}
-	probed := metav1.NewTime(r.At.UTC().Truncate(time.Second))
+	probed := stamp(r.At)
 	old := before.ClusterWide
 
-	doc.ClusterWide.Health = Health{Status: healthWord(r.Cluster.Healthy), NodeCounts: counts(r.Cluster.Counts)}
+	doc.ClusterWide.Health = Health{Status: healthWord(r.Cluster.Healthy), NodeCounts: counts(r.Cluster.Counts), Foreign: foreign(r.Cluster)}
 	doc.ClusterWide.Health.Times = transition(old.Health.Status, doc.ClusterWide.Health.Status, old.Health.Times, probed)
 	doc.ClusterWide.ScaleUp.Status = noActivity
 	for _, group := range r.Groups {
@@ -158,39 +168,69 @@ func Render(r report.Report, before Document) Document {
 		}
 	}
 	doc.ClusterWide.ScaleUp.Times = transition(old.ScaleUp.Status, doc.ClusterWide.ScaleUp.Status, old.ScaleUp.Times, probed)
-	doc.ClusterWide.ScaleDown = scaleDown(len(r.ScaleDown.Unneeded), old.ScaleDown, probed)
+	looked := r.ScaleDown.Result != report.ScaleDownNotTried && r.ScaleDown.Result != ""
+	doc.ClusterWide.ScaleDown = scaleDown(len(r.ScaleDown.Unneeded), old.ScaleDown, looked, probed)
 
 	known := make(map[string]NodeGroup, len(before.NodeGroups))
 	for _, group := range before.NodeGroups {
 		known[group.Name] = group
 	}
 	for _, group := range r.Groups {
-		doc.NodeGroups = append(doc.NodeGroups, renderGroup(group, known[string(group.Group)], probed))
-		if aside := group.SetAside; aside != nil {
-			doc.SetAside = append(doc.SetAside, SetAside{Name: string(group.Group), Error: aside.Error, Until: metav1.NewTime(aside.Until)})
-		}
+		before := known[string(group.Group)]
+		out := renderGroup(group, before)
+		out.ScaleDown = scaleDown(group.Unneeded, before.ScaleDown, looked, probed)
+		doc.NodeGroups = append(doc.NodeGroups, out)
 	}
-	for _, trouble := range r.GroupErrors {
-		doc.SetAside = append(doc.SetAside, SetAside{
-			Name: string(trouble.Group), Error: trouble.Err.Error(), Since: metav1.NewTime(trouble.Since.UTC().Truncate(time.Second)),
-		})
-	}
+	doc.SetAside = setAside(r)
 	for _, off := range r.Features {
 		if off.Error == "" {
 			continue
 		}
 		doc.FeaturesOff = append(doc.FeaturesOff, FeatureOff{
-			Name: off.Name, Error: off.Error, Since: metav1.NewTime(off.Since.UTC().Truncate(time.Second)),
+			Name: off.Name, Error: off.Error, Since: stamp(off.Since),
 		})
 	}
 	return doc
 }
 
-func renderGroup(group report.GroupStatus, old NodeGroup, now metav1.Time) NodeGroup {
-	probed := metav1.NewTime(group.LastProbe.UTC().Truncate(time.Second))
-	if group.LastProbe.IsZero() {
-		probed = metav1.Time{}
+// setAside lists the groups that are left alone, those that are in the report in its order, then those that could not be described at all.
+func setAside(r report.Report) []SetAside {
+	var out []SetAside
+	trouble := make(map[cloudprovider.GroupID]cloudprovider.GroupError, len(r.GroupErrors))
+	for _, t := range r.GroupErrors {
+		trouble[t.Group] = t
 	}
+	for _, group := range r.Groups {
+		aside := group.SetAside
+		if aside == nil {
+			continue
+		}
+		since := aside.Since
+		if t, ok := trouble[group.Group]; ok { // the cloud knows better since when
+			since = t.Since
+			delete(trouble, group.Group)
+		}
+		out = append(out, SetAside{Name: string(group.Group), Error: aside.Error, Since: stamp(since), Until: stamp(aside.Until)})
+	}
+	for _, t := range r.GroupErrors {
+		if _, open := trouble[t.Group]; open {
+			out = append(out, SetAside{Name: string(t.Group), Error: t.Err.Error(), Since: stamp(t.Since)})
+		}
+	}
+	return out
+}
+
+// stamp is a time as it stands in the document: UTC, whole seconds, null for the zero time.
+func stamp(at time.Time) metav1.Time {
+	if at.IsZero() {
+		return metav1.Time{}
+	}
+	return metav1.NewTime(at.UTC().Truncate(time.Second))
+}
+
+// renderGroup is the state of a group apart from its scale-down.
+func renderGroup(group report.GroupStatus, old NodeGroup) NodeGroup {
+	probed := stamp(group.LastProbe)
 	out := NodeGroup{
 		Name: string(group.Group),
 		Health: GroupHealth{
@@ -211,16 +251,26 @@ func renderGroup(group report.GroupStatus, old NodeGroup, now metav1.Time) NodeG
 		out.ScaleUp.Status = noActivity
 	}
 	out.ScaleUp.Times = transition(old.ScaleUp.Status, out.ScaleUp.Status, old.ScaleUp.Times, probed)
-	out.ScaleDown = scaleDown(group.Unneeded, old.ScaleDown, now)
 	return out
 }
 
-func scaleDown(count int, old ScaleDown, probed metav1.Time) ScaleDown {
+// scaleDown says whether there are candidates. In an iteration that did not look for any, what was found last still stands.
+func scaleDown(count int, old ScaleDown, looked bool, probed metav1.Time) ScaleDown {
+	if !looked {
+		if old.Status == "" {
+			old.Status = noCandidates
+		}
+		return old
+	}
 	out := ScaleDown{Status: noCandidates, Candidates: count}
 	if count > 0 {
 		out.Status = candidates
 	}
-	out.Times = transition(old.Status, out.Status, old.Times, probed)
+	before := old.Status
+	if old.LastProbeTime.IsZero() {
+		before = "" // nobody had looked
+	}
+	out.Times = transition(before, out.Status, old.Times, probed)
 	return out
 }
 
@@ -236,6 +286,14 @@ func healthWord(ok bool) string {
 		return healthy
 	}
 	return unhealthy
+}
+
+func foreign(c report.ClusterStatus) *Foreign {
+	total := c.Counts.Registered - c.Managed.Registered
+	if total == 0 {
+		return nil
+	}
+	return &Foreign{Total: total, Unready: c.Counts.Unready - c.Managed.Unready}
 }
 
 func counts(c report.NodeCounts) NodeCounts {

@@ -1,7 +1,9 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator"
 )
 
 // Event is one Kubernetes event to record.
@@ -54,12 +57,14 @@ func cluster(warning bool, reason, format string, args ...any) Event {
 }
 
 // Cut shortens a message to what the API server takes.
-func Cut(message string) string {
-	if len(message) <= maxMessage {
+func Cut(message string) string { return cutTo(message, maxMessage) }
+
+func cutTo(message string, limit int) string {
+	if len(message) <= limit {
 		return message
 	}
 	const mark = "..."
-	return strings.ToValidUTF8(message[:maxMessage-len(mark)], "") + mark
+	return strings.ToValidUTF8(message[:limit-len(mark)], "") + mark
 }
 
 // Events are all events that follow from the report, in the order of the rounds. What happens at moments of its own (taints, evictions,
@@ -67,8 +72,8 @@ func Cut(message string) string {
 func Events(r report.Report) []Event {
 	events := repairEvents(r.Repair)
 	if !r.Cluster.Healthy {
-		events = append(events, cluster(true, "ClusterUnhealthy",
-			"Cluster is unhealthy: %d of %d nodes are unready", r.Cluster.Managed.Unready, r.Cluster.Managed.Registered))
+		// Always the same text, so that the same trouble is told once in a while and not in every iteration.
+		events = append(events, cluster(true, "ClusterUnhealthy", "Cluster is unhealthy"))
 	}
 	events = append(events, resizeEvents(r.ScaleUp)...)
 	return append(events, podEvents(r.ScaleUp)...)
@@ -150,7 +155,7 @@ func resizeEvents(up report.ScaleUp) []Event {
 }
 
 // podEvents tell every pod that was judged what became of it. A pod that some group could have helped hears nothing: it is looked at
-// again in the next iteration.
+// again in the next iteration. So do all if the attempt to help failed.
 func podEvents(up report.ScaleUp) []Event {
 	grown := map[cloudprovider.GroupID]report.ResizeOutcome{}
 	var plan []string
@@ -171,6 +176,9 @@ func podEvents(up report.ScaleUp) []Event {
 				})
 			}
 		case report.PodUnschedulable:
+			if up.Result == report.ScaleUpError && len(plan) == 0 {
+				continue // the next iteration knows more
+			}
 			events = append(events, Event{Object: Pod(pod.Pod), Reason: "NotTriggerScaleUp", Message: Cut(notTriggered(up, pod))})
 		case report.PodAwaiting, report.PodFits, report.PodLeftAlone:
 		}
@@ -178,7 +186,7 @@ func podEvents(up report.ScaleUp) []Event {
 	return events
 }
 
-// notTriggered lists the reasons with the number of groups that each holds for, in ascending order.
+// notTriggered lists the reasons with the number of groups that each holds for, those first that are nearest to helping the pod.
 func notTriggered(up report.ScaleUp, pod report.PodVerdict) string {
 	const prefix = "pod didn't trigger scale-up: "
 	if up.Result == report.ScaleUpLimitedByMaxNodesTotal {
@@ -187,22 +195,52 @@ func notTriggered(up report.ScaleUp, pod report.PodVerdict) string {
 	if pod.Own != nil {
 		return prefix + pod.Own.String()
 	}
-	counts := map[string]int{}
-	for _, verdict := range pod.Groups {
-		counts[verdict.Reason.String()]++
-	}
-	reasons := make([]string, 0, len(counts))
-	for reason := range counts {
-		reasons = append(reasons, reason)
-	}
-	slices.Sort(reasons)
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%d %s", counts[reason], reason)
-	}
-	if len(reasons) == 0 {
+	if len(pod.Groups) == 0 {
 		return prefix + "there is no node group"
 	}
-	return prefix + strings.Join(reasons, ", ")
+	counts, far := map[string]int{}, map[string]int{}
+	for _, verdict := range pod.Groups {
+		text := clause(verdict.Reason)
+		counts[text]++
+		far[text] = distance(verdict.Reason)
+	}
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(far[a], far[b]), cmp.Compare(a, b)) })
+	text := prefix
+	for i, reason := range reasons {
+		next := fmt.Sprintf("%d %s", counts[reason], reason)
+		if i > 0 {
+			next = ", " + next
+		}
+		if len(text)+len(next) > maxMessage-len(more) {
+			return text + more
+		}
+		text += next
+	}
+	return text
+}
+
+const (
+	// more stands for the reasons that are left out for want of room.
+	more = ", ..."
+	// maxClause is how many bytes one reason may take, so that a wordy cloud leaves room for the others.
+	maxClause = 200
+)
+
+func clause(reason report.Reason) string { return cutTo(reason.String(), maxClause) }
+
+// distance says how far the group is from helping the pod: 0 if nothing but its own state stands in the way, 1 if a bigger or emptier node would
+// do, 2 if the pod would have to tolerate something, 3 if it is made for other nodes.
+func distance(reason report.Reason) int {
+	switch simulator.FilterCode(reason.Code()) {
+	case simulator.InsufficientResource, simulator.HostPortTaken, simulator.AttachLimit, simulator.VolumeInUse:
+		return 1
+	case simulator.TaintNotTolerated, simulator.NodeUnschedulable:
+		return 2
+	}
+	if _, filtered := reason.(report.Rejected); filtered {
+		return 3
+	}
+	return 0
 }
 
 // DrainBegun are the events when the removal of a node begins.
