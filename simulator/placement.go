@@ -50,15 +50,30 @@ type placement struct {
 
 func (s *Snapshot) newPlacement(pod *corev1.Pod, key string, n *node) *placement {
 	s.turn++
-	judged := pod
-	if judged.UID == "" { // the framework finds pods on a node by UID only
+	return &placement{pod: pod, key: key, info: newPodInfo(pod, key), node: n, turn: s.turn}
+}
+
+// tryPlacement is newPlacement for a pod that may be tried in many places before the next Sync.
+func (s *Snapshot) tryPlacement(pod *corev1.Pod, key string, n *node) *placement {
+	s.turn++
+	info, known := s.tried[pod]
+	if !known {
+		info = newPodInfo(pod, key)
+		s.tried[pod] = info
+	}
+	return &placement{pod: pod, key: key, info: info, node: n, turn: s.turn}
+}
+
+// newPodInfo works out what the framework wants to know of a pod: parsed selectors, and requests once they are asked for.
+func newPodInfo(pod *corev1.Pod, key string) *framework.PodInfo {
+	if pod.UID == "" { // the framework finds pods on a node by UID only
 		shadow := *pod
 		shadow.UID = types.UID(key)
-		judged = &shadow
+		pod = &shadow
 	}
 	// Affinity terms that can't be parsed are left out, as the scheduler does: the API server lets them pass.
-	info, _ := framework.NewPodInfo(judged)
-	return &placement{pod: pod, key: key, info: info, node: n, turn: s.turn}
+	info, _ := framework.NewPodInfo(pod)
+	return info
 }
 
 func (s *Snapshot) placementOn(n *node, key string) *placement {

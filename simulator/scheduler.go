@@ -229,11 +229,12 @@ func (a *attempt) rejection(n *node, status *fwk.Status) *Rejection {
 	if n == nil {
 		return r
 	}
-	switch r.Filter { //nolint:exhaustive // the others carry no numbers
+	switch r.Filter {
 	case InsufficientResource:
 		r.Short = shortages(a.pod, n.info, reasons)
 	case TaintNotTolerated:
 		r.Taint = untolerated(a.pod, n.info.Node())
+	default: // the others carry no numbers
 	}
 	return r
 }

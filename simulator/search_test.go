@@ -161,7 +161,7 @@ func TestParallelismDoesNotChangeAnswers(t *testing.T) {
 	together, err := simulator.NewScheduler(t.Context(), simtest.Factory(t), simulator.Options{Parallelism: 8})
 	must(t, err)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable on purpose
-	for range 60 {
+	for range 20 {
 		var nodes []*corev1.Node
 		for i := range 40 + random.IntN(60) {
 			node := simtest.Node(fmt.Sprintf("n%03d", i)).CPU(fmt.Sprint(1 + random.IntN(4))).Zone(fmt.Sprint("z", random.IntN(3)))

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
@@ -25,6 +26,8 @@ type Snapshot struct {
 	claims map[string]int
 	// injected numbers the nodes that were injected; turn numbers the placements.
 	injected, turn uint64
+	// tried holds what was worked out for pods since the last Sync: an estimate tries the same pods on one group after the other.
+	tried map[*corev1.Pod]*framework.PodInfo
 	// epoch tells what the running Sync has seen from what it has not.
 	epoch uint64
 	// log holds what was changed since the first open fork, forks the length of the log at each.
@@ -50,7 +53,9 @@ type NodeTemplate struct {
 
 // NewSnapshot returns a snapshot of an empty cluster.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{}}
+	return &Snapshot{
+		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{}, tried: map[*corev1.Pod]*framework.PodInfo{},
+	}
 }
 
 // change is one entry of the undo log: exactly one of its three parts is used.
@@ -111,7 +116,7 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 	if s.placementOn(n, key) != nil {
 		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, nodeName)
 	}
-	p := s.newPlacement(pod, key, n)
+	p := s.tryPlacement(pod, key, n)
 	s.place(p)
 	s.record(change{placed: p})
 	return nil

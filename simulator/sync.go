@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
@@ -25,6 +26,9 @@ func (s *Snapshot) Sync(cluster Cluster) (strays []*corev1.Pod, err error) {
 		wanted[object.Name] = object
 	}
 	s.epoch++
+	if len(s.tried) > 0 {
+		s.tried = map[*corev1.Pod]*framework.PodInfo{} // a new one, for a cleared one keeps its size
+	}
 	s.syncNodes(wanted)
 	s.syncCSINodes(cluster.CSINodes)
 	return s.syncPods(cluster.Pods), nil

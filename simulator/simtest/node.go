@@ -11,7 +11,7 @@ import (
 )
 
 // Epoch is when everything that simtest builds was created.
-var Epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+var Epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant in all but name
 
 // NodeBuilder builds a node. Every method returns a changed copy, so that a builder can be the common start of several nodes.
 type NodeBuilder struct{ node *corev1.Node }
