@@ -62,7 +62,7 @@ func (a *Autoscaler) grow(
 	sorted, err := pendingpods.Run(ctx, pendingpods.In{
 		At: seen.At, Snapshot: seen.Snapshot, Scheduler: a.scheduler, Unschedulable: seen.Unschedulable, Unprocessed: seen.Unprocessed,
 		Deletions: seen.Deletions, Upcoming: scaleup.Upcoming(state), Templates: built.Templates, Purchases: state.Purchases,
-		Hints: a.registry.Hints(), Options: a.options.Pods, Budget: a.batchingBudget(),
+		Hints: a.registry.Hints(), Options: a.options.Pods,
 	})
 	a.metrics.Took(metrics.FunctionFilter, a.clock.Now().Sub(start))
 	if err != nil {
@@ -114,14 +114,6 @@ func (a *Autoscaler) growIn(
 		in.GroupBudget = func() scaleup.Budget { return spent{} }
 	}
 	return in
-}
-
-// batchingBudget bounds the search for room where the operator wants that.
-func (a *Autoscaler) batchingBudget() budget {
-	if !a.options.Pods.GracefulDegradation {
-		return budget{clock: a.clock}
-	}
-	return newBudget(a.clock, a.options.Pods.GracefulDegradationTimeout)
 }
 
 // keepMinimum raises groups that are below their minimum, if the operator wants that (loop-and-scale-up 5.13).

@@ -107,8 +107,8 @@ func strategies() []strategy {
 	return []strategy{
 		{ExpanderLeastWaste, true},
 		{ExpanderRandom, true},
-		{ExpanderMostPods, false},
-		{ExpanderLeastNodes, false},
+		{ExpanderMostPods, true},
+		{ExpanderLeastNodes, true},
 		{ExpanderPriority, false},
 		{ExpanderPrice, false},
 		{ExpanderGRPC, false},

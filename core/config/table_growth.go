@@ -56,10 +56,10 @@ func podFlags() []Flag {
 		{Name: "expendable-pods-priority-cutoff", Type: TypeInt, Default: "-10", Unit: "pod priority",
 			bind: func(d *draft) any { return &d.opts.Pods.ExpendablePriorityCutoff },
 			Help: "Pods of a lower priority neither cause a scale-up nor keep a node."},
-		{Name: "bypassed-scheduler-names", Type: TypeList, Range: "a part of --allowed-scheduler-names if that is given", State: StatePending,
+		{Name: "bypassed-scheduler-names", Type: TypeList, Range: "a part of --allowed-scheduler-names if that is given",
 			bind: func(d *draft) any { return &d.opts.Pods.BypassedSchedulers },
 			Help: "Count pods of these schedulers before any scheduler has looked at them."},
-		{Name: "allowed-scheduler-names", Type: TypeList, State: StatePending, bind: func(d *draft) any { return &d.opts.Pods.AllowedSchedulers },
+		{Name: "allowed-scheduler-names", Type: TypeList, bind: func(d *draft) any { return &d.opts.Pods.AllowedSchedulers },
 			Help: "Count pods of these schedulers only; default-scheduler covers pods that name none."},
 		{Name: "enable-graceful-degradation", Type: TypeBool, Default: "false", State: StatePending, bind: func(d *draft) any { return &d.opts.Pods.GracefulDegradation },
 			Help: "Stop the search for room on existing nodes after a time limit and go on with the pods handled by then."},
@@ -89,7 +89,7 @@ func podFlags() []Flag {
 // simulationFlags are operator-surface §1.4: imitating the scheduler.
 func simulationFlags() []Flag {
 	return []Flag{
-		{Name: "scheduler-config-file", Type: TypeString, State: StatePending, bind: func(d *draft) any { return &d.opts.Simulation.SchedulerConfigFile },
+		{Name: "scheduler-config-file", Type: TypeString, bind: func(d *draft) any { return &d.opts.Simulation.SchedulerConfigFile },
 			Help: "KubeSchedulerConfiguration whose only profile is imitated."},
 		{Name: "predicate-parallelism", Type: TypeInt, Default: "4", bound: boundOneOrMore, bind: func(d *draft) any { return &d.opts.Simulation.Parallelism },
 			Help: "Scheduling checks at the same time."},

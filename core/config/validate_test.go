@@ -144,7 +144,7 @@ func TestWhatIsProbablyAMistakeIsWarnedAbout(t *testing.T) {
 		"a gate that a flag governs":            {[]string{"--feature-gates=DynamicResourceAllocation=false"}, []string{"--feature-gates: DynamicResourceAllocation=false has no effect: --enable-dynamic-resource-allocation governs it and is on"}},
 		"the same gate with the flag's value":   {[]string{"--feature-gates=DynamicResourceAllocation=true"}, nil},
 		"an expander that isn't there yet":      {[]string{"--expander=priority,least-waste"}, []string{"--expander: not available in this release yet and left out: priority"}},
-		"nothing but expanders that aren't":     {[]string{"--expander=priority,most-pods"}, []string{"--expander: not available in this release yet and left out: priority, most-pods; least-waste takes their place"}},
+		"nothing but expanders that aren't":     {[]string{"--expander=priority,price"}, []string{"--expander: not available in this release yet and left out: priority, price; least-waste takes their place"}},
 		"a draw behind one that isn't":          {[]string{"--expander=price,random"}, []string{"--expander: not available in this release yet and left out: price"}},
 		"labels to compare and labels to leave": {[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-ignore-label: not available in this release yet, the value is ignored; has no effect beside --balancing-label, which wins", "--balancing-label: not available in this release yet, the value is ignored"}},
 	}
