@@ -38,6 +38,7 @@ type crew struct {
 	busy     bool       // a goroutine is stepping it
 	arriving []*removal // not seen by a step yet
 	next     time.Time  // when there is something to do; meaningless while busy
+	poked    bool       // a batch failed while it was busy: it has to look again at once
 
 	// Owned by the goroutine that steps it:
 

@@ -3,6 +3,7 @@ package act_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,16 +138,7 @@ func wanted(result string) []string {
 }
 
 func containsText(err error, text string) bool {
-	return err != nil && len(text) > 0 && indexOf(err.Error(), text) >= 0
-}
-
-func indexOf(in, text string) int {
-	for i := 0; i+len(text) <= len(in); i++ {
-		if in[i:i+len(text)] == text {
-			return i
-		}
-	}
-	return -1
+	return err != nil && strings.Contains(err.Error(), text)
 }
 
 // refusals are the lines of 12 refused attempts to evict the pods, ten seconds apart.
@@ -437,7 +429,7 @@ func TestARefusalWhileAPodOfTheBudgetIsEndingDoesNotEndTheDrain(t *testing.T) {
 	s.play(time.Hour)
 	var accepted []string
 	for _, line := range s.takeLog() {
-		if indexOf(line, "refused") < 0 {
+		if !strings.Contains(line, "refused") {
 			accepted = append(accepted, line)
 		}
 	}

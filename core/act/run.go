@@ -119,7 +119,10 @@ func (a *Actuator) takeDue(now time.Time) []*crew {
 func (a *Actuator) putBack(c *crew, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c.busy, c.next = false, next
+	if c.poked {
+		next = a.clock.Now()
+	}
+	c.busy, c.next, c.poked = false, next, false
 	for _, r := range c.arriving {
 		if c.next.IsZero() || r.due.Before(c.next) {
 			c.next = r.due

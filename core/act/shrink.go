@@ -83,8 +83,8 @@ func (a *Actuator) failBatchesOf(candidates []scaledown.Candidate, batches map[c
 		}
 		b.failed.Store(true)
 		a.mu.Lock()
-		if c := a.crews[candidate.Removal.Group]; c != nil && !c.busy {
-			c.next = now
+		if c := a.crews[candidate.Removal.Group]; c != nil {
+			c.next, c.poked = now, c.busy
 		}
 		a.mu.Unlock()
 	}

@@ -2,6 +2,7 @@ package act_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,10 +112,10 @@ func TestConflictsWhileTainting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				real := clock.RealClock{}
-				w := newWorld(t, shifted{real, start.Sub(real.Now())})
+				wall := clock.RealClock{}
+				w := newWorld(t, shifted{wall, start.Sub(wall.Now())})
 				w.add("g", node("n"))
-				a := newActuator(w, real, defaults())
+				a := newActuator(w, wall, defaults())
 				w.conflicts["n"] = test.conflicts
 				got := a.Shrink(silent(t), planOf(w.candidate("g", "n")))
 				if (got.Err != nil) != test.fails {
@@ -310,7 +311,7 @@ func TestAGroupThatGoesAsAWhole(t *testing.T) {
 			s.play(time.Hour)
 			var deletions []string
 			for _, line := range s.takeLog() {
-				if indexOf(line, "delete") >= 0 {
+				if strings.Contains(line, "delete") {
 					deletions = append(deletions, line)
 				}
 			}
@@ -375,15 +376,15 @@ func TestARefusalOfABatchConcernsAllOfIt(t *testing.T) {
 
 func TestRunDoesWhatStepDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		real := clock.RealClock{}
-		w := newWorld(t, shifted{real, start.Sub(real.Now())})
+		wall := clock.RealClock{}
+		w := newWorld(t, shifted{wall, start.Sub(wall.Now())})
 		w.add("g", node("n"))
 		w.add("h", node("m"))
 		w.run(pod("p", "m"))
 		w.stops["p"] = 42 * time.Second
 		options := defaults()
 		options.Parallelism = 5
-		a := newActuator(w, real, options)
+		a := newActuator(w, wall, options)
 		ctx, stop := cancellable(t)
 		done := make(chan struct{})
 		go func() { a.Run(ctx); close(done) }()
@@ -406,12 +407,12 @@ func TestRunDoesWhatStepDoes(t *testing.T) {
 
 func TestASlowGroupDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		real := clock.RealClock{}
-		w := newWorld(t, shifted{real, start.Sub(real.Now())})
+		wall := clock.RealClock{}
+		w := newWorld(t, shifted{wall, start.Sub(wall.Now())})
 		w.add("g", node("n"))
 		w.add("h", node("m"))
 		w.groups["g"].slow = 45 * time.Second
-		a := newActuator(w, real, defaults())
+		a := newActuator(w, wall, defaults())
 		ctx, stop := cancellable(t)
 		done := make(chan struct{})
 		go func() { a.Run(ctx); close(done) }()

@@ -205,7 +205,7 @@ func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.
 		}
 		pods = pods[equal:]
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // no reason: every pod has a place
 }
 
 func compare(a, b int32) int {
@@ -249,7 +249,7 @@ func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev
 		u.lastMatch = placement.Index
 		u.hints.note(pod, placement.Node)
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // no reason: every pod has a place
 }
 
 // guest is the pod as it comes to another node.
