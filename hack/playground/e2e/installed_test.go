@@ -164,12 +164,18 @@ func (s *story) installed(name string, more ...string) *autoscaler.Autoscaler {
 func (s *story) waitLoops(within time.Duration) {
 	s.t.Helper()
 	s.eventually(within, "the status says that the autoscaler runs", func(ctx context.Context) (bool, string, error) {
-		object, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
-		if err != nil {
-			return false, "no status", ignoreNotFound(err)
-		}
-		return strings.Contains(object.Data["status"], "autoscalerStatus: Running"), object.Data["status"], nil
+		status, err := s.status(ctx)
+		return strings.Contains(status, "autoscalerStatus: Running"), status, err
 	})
+}
+
+// status is the document in the autoscaler's status ConfigMap; empty if there is none.
+func (s *story) status(ctx context.Context) (string, error) {
+	object, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+	if err != nil {
+		return "", ignoreNotFound(err)
+	}
+	return object.Data["status"], nil
 }
 
 // waitUnschedulable waits until the scheduler has found no node for so many pods of an app.
@@ -267,4 +273,14 @@ var slow = awstest.Timing{Request: 2 * time.Second, Launch: 2 * time.Second, Hea
 // workers is the usual group of a story.
 func workers(least, most, desired int) cluster.NodeGroup {
 	return cluster.NodeGroup{Name: "workers", Type: "m5.large", Min: least, Max: most, Desired: desired}
+}
+
+// autoscalerBinary is the built program.
+func autoscalerBinary(t *testing.T) string {
+	t.Helper()
+	binary := os.Getenv(autoscalerVariable)
+	if binary == "" {
+		t.Fatalf("%s must name the built cluster-autoscaler; run `make e2e`", autoscalerVariable)
+	}
+	return binary
 }

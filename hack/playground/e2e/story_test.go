@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -264,11 +263,8 @@ func isReady(node corev1.Node) bool {
 // story.
 func (s *story) autoscaler(name string, account types.NamespacedName, flags ...string) *autoscaler.Autoscaler {
 	s.t.Helper()
-	binary := os.Getenv(autoscalerVariable)
-	if binary == "" {
-		s.t.Fatalf("%s must name the built cluster-autoscaler; run `make e2e`", autoscalerVariable)
-	}
-	a, err := s.cluster.StartAutoscaler(s.t.Context(), s.namespace+"-"+name, cluster.Autoscaler{Binary: binary, Account: account, Flags: flags})
+	a, err := s.cluster.StartAutoscaler(s.t.Context(), s.namespace+"-"+name,
+		cluster.Autoscaler{Binary: autoscalerBinary(s.t), Account: account, Flags: flags})
 	if err != nil {
 		s.t.Fatal(err)
 	}
