@@ -81,7 +81,7 @@ var (
 	_ = runtime.NewFramework
 	_ = []runtime.Option{
 		runtime.WithInformerFactory(nil), runtime.WithSnapshotSharedLister(nil), runtime.WithSharedCSIManager(nil), runtime.WithSharedDRAManager(nil),
-		runtime.WithLogger(klog.Logger{}),
+		runtime.WithParallelism(1), runtime.WithLogger(klog.Logger{}),
 	}
 	_ = runtime.WaitForShutdown
 )

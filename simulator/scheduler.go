@@ -66,6 +66,7 @@ func NewScheduler(ctx context.Context, factory informers.SharedInformerFactory, 
 		runtime.WithSnapshotSharedLister(sharedLister{s.question}),
 		runtime.WithSharedCSIManager(csiManager{s.question}),
 		runtime.WithSharedDRAManager(noDevices{}),
+		runtime.WithParallelism(options.Parallelism),
 		// Building says much that matters to nobody here.
 		runtime.WithLogger(klog.FromContext(ctx).V(4)),
 	)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -223,4 +224,23 @@ func TestAGhostKeepsItsTopologyDomain(t *testing.T) {
 	if got := namesOf(snapshot.Nodes()); got[0] != "leaving" || len(snapshot.Pods("leaving")) != 0 {
 		t.Errorf("nodes = %v with %d pods on the ghost, want it in place and empty", got, len(snapshot.Pods("leaving")))
 	}
+}
+
+// Two callers, each with a snapshot of its own, never get answers about the other's.
+func TestQuestionsAreAskedOneAtATime(t *testing.T) {
+	t.Parallel()
+	scheduler, pod := simtest.Scheduler(t), simtest.Pod("p").Requests("2", "").Build()
+	var callers sync.WaitGroup
+	for cpu, fits := range map[string]bool{"1": false, "4": true} {
+		snapshot := simtest.Snapshot(t, []*corev1.Node{simtest.Node("n").CPU(cpu).Build()}, nil)
+		callers.Go(func() {
+			for range 200 {
+				if rejection, err := scheduler.Check(t.Context(), snapshot, pod, "n"); err != nil || (rejection == nil) != fits {
+					t.Errorf("with %s CPU: rejection = %+v, error = %v, expected to fit: %t", cpu, rejection, err, fits)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
