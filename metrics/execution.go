@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,9 @@ const (
 	FunctionUpdateState   Function = "updateClusterState"
 	FunctionFilter        Function = "filterOutSchedulable"
 	FunctionScaleUp       Function = "scaleUp"
+	FunctionGroupPods     Function = "scaleUp:buildPodEquivalenceGroups"
+	FunctionEstimate      Function = "scaleUp:estimate"
+	FunctionSkippedGroups Function = "scaleUp:skippedNodeGroupsSimulation"
 	FunctionFindUnneeded  Function = "findUnneeded"
 	FunctionScaleDown     Function = "scaleDown"
 	FunctionNodeDeletion  Function = "scaleDown:nodeDeletion"
@@ -83,3 +87,26 @@ func (m *Metrics) Took(f Function, d time.Duration) {
 
 // PendingDeletions records how many removals are in progress.
 func (m *Metrics) PendingDeletions(count int) { m.execution.pending.Set(float64(count)) }
+
+// Packing records one estimation: how many kinds of pods it packed on nodes of the instance type, and how many different CPU requests and
+// namespaces they have.
+func (m *Metrics) Packing(instanceType string, cpuRequests, namespaces, kinds int) {
+	m.execution.heterogeneity.WithLabelValues(instanceType, countRange(cpuRequests), countRange(namespaces)).Observe(float64(kinds))
+}
+
+// Numbers up to exactCounts are label values of their own, those up to someCounts share one, and so do all above.
+const exactCounts, someCounts = 5, 10
+
+func countRange(count int) string {
+	switch {
+	case count <= exactCounts:
+		return strconv.Itoa(count)
+	case count <= someCounts:
+		return "6-10"
+	default:
+		return "11+"
+	}
+}
+
+// OverflowingControllers records how many controllers have too many distinct kinds of pods to group.
+func (m *Metrics) OverflowingControllers(count int) { m.execution.overflowing.Set(float64(count)) }

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -18,6 +18,12 @@ type Options struct {
 	PerNodeGroup bool
 	// AWS adds the durations of requests to AWS.
 	AWS bool
+	// NodeSkips adds the longest time that a node was not looked at (--max-node-skip-eval-time-tracker-enabled).
+	NodeSkips bool
+	// RemovalLatency adds the time between a node becoming removable and its removal (--node-removal-latency-tracking-enabled).
+	RemovalLatency bool
+	// CapacityBuffers adds the age of the oldest reconciliation of a capacity buffer (--capacity-buffer-controller-enabled).
+	CapacityBuffers bool
 }
 
 // Metrics records facts. All methods are safe for concurrent use and do not block.
@@ -25,18 +31,15 @@ type Metrics struct {
 	state      state
 	execution  execution
 	operations operations
-	aws        *prometheus.HistogramVec // nil: not wanted
+	optional   optional
 }
 
 // New makes the instruments and registers them. An error means that the registry holds some of them already.
 func New(registry prometheus.Registerer, options Options) (*Metrics, error) {
-	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations()}
-	all := append(m.state.collectors(options.PerNodeGroup), append(m.execution.collectors(), m.operations.collectors()...)...)
-	if options.AWS {
-		m.aws = histogramVec("aws_request_duration_seconds", "Time taken by AWS API calls, by operation and result.",
-			[]float64{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2, 5, 10, 20, 30, 60}, "endpoint", "status")
-		all = append(all, m.aws)
-	}
+	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations(), optional: newOptional()}
+	all := slices.Concat(
+		m.state.collectors(options.PerNodeGroup), m.execution.collectors(), m.operations.collectors(), m.optional.collectors(options),
+	)
 	for _, collector := range all {
 		if err := registry.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
@@ -44,14 +47,6 @@ func New(registry prometheus.Registerer, options Options) (*Metrics, error) {
 	}
 	m.operations.preset()
 	return m, nil
-}
-
-// CloudCall records one request to the cloud's API. status is "success", an error code of the cloud, or "error". Without Options.AWS
-// it does nothing.
-func (m *Metrics) CloudCall(operation, status string, took time.Duration) {
-	if m.aws != nil {
-		m.aws.WithLabelValues(operation, status).Observe(took.Seconds())
-	}
 }
 
 func gauge(name, help string) prometheus.Gauge {

@@ -182,3 +182,13 @@ func (m *Metrics) Taints(byKind map[string]int) {
 
 // Refused counts a write that was not made because it might have violated an invariant.
 func (m *Metrics) Refused(invariant string) { m.operations.refused.WithLabelValues(invariant).Inc() }
+
+// CreatedNodeGroups counts node groups that were created, by their type.
+func (m *Metrics) CreatedNodeGroups(groupType string, count int) {
+	m.operations.groupsCreated.WithLabelValues(groupType).Add(float64(count))
+}
+
+// DeletedNodeGroups counts node groups that were deleted, by their type.
+func (m *Metrics) DeletedNodeGroups(groupType string, count int) {
+	m.operations.groupsDeleted.WithLabelValues(groupType).Add(float64(count))
+}

@@ -149,6 +149,14 @@ func (m *Metrics) SetAside(groups []string) {
 	setAll(m.state.setAside, m.state.aside, values)
 }
 
+// filterOutRequestor is the only value of the label "requestor".
+const filterOutRequestor = "filter-out-pod-list-processor"
+
+// SkippedPods records how many pods the pre-scheduling simulation did not reach, since its time was up.
+func (m *Metrics) SkippedPods(count int) {
+	m.state.skippedPods.WithLabelValues(filterOutRequestor).Set(float64(count))
+}
+
 // Feature records whether an optional kind of object can be read.
 func (m *Metrics) Feature(name string, available bool) {
 	m.state.features.WithLabelValues(name).Set(number(available))
