@@ -89,6 +89,7 @@ type (
 	// PurchaseOnTheWay: a node was bought for the pod and is given time to get to work.
 	PurchaseOnTheWay struct {
 		Group cloudprovider.GroupID
+		// Until is the end of that time; zero: it begins when the node is there.
 		Until time.Time
 	}
 )
@@ -165,8 +166,17 @@ type (
 // Code names the kind of filter that refused.
 func (r Rejected) Code() Code { return Code(r.Rejection.Filter) }
 
-// String is the scheduler's own wording.
-func (r Rejected) String() string { return strings.Join(r.Rejection.Reasons, ", ") }
+// String is the scheduler's own wording; where it has none, it names the plug-in or the kind of filter.
+func (r Rejected) String() string {
+	switch {
+	case len(r.Rejection.Reasons) > 0:
+		return strings.Join(r.Rejection.Reasons, ", ")
+	case r.Rejection.Plugin != "":
+		return "refused by " + r.Rejection.Plugin
+	default:
+		return string(r.Rejection.Filter)
+	}
+}
 
 func quote(resources []string) string { return strings.Join(resources, ", ") }
 
@@ -258,7 +268,11 @@ func (r Gated) String() string { return "has scheduling gates" }
 
 // String names the group.
 func (r PurchaseOnTheWay) String() string {
-	return fmt.Sprintf("a node of %s was bought for it, no other one %s", r.Group, left(r.Until))
+	until := "until it is at work"
+	if !r.Until.IsZero() {
+		until = left(r.Until)
+	}
+	return fmt.Sprintf("a node of %s was bought for it, no other one %s", r.Group, until)
 }
 
 // String names the annotation's effect.
