@@ -260,6 +260,9 @@ func conclude(told report.Report, seen observation.Observation, state clustersta
 		status.Unneeded = unneeded[status.Group]
 		if group, ok := seen.GroupOf(status.Group); ok {
 			status.Autoprovisioned, status.GPU = group.Autoprovisioned, gpuOf(seen, group)
+			if status.SetAside == nil && group.TemplateErr != nil { // it can shrink but not grow; nobody should have to wait for a pod to learn that
+				status.SetAside = &report.GroupSetAside{Error: group.TemplateErr.Error()}
+			}
 		}
 		told.Groups = append(told.Groups, status)
 	}
