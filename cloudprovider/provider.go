@@ -106,6 +106,12 @@ type ForceDeleter interface {
 	ForceDeleteNodes(ctx context.Context, nodes []NodeRef) ([]DeleteOutcome, error)
 }
 
+// StateReader is the ability of a NodeGroup to read its state from the cloud now instead of from the view.
+type StateReader interface {
+	// ReadState asks the cloud, which may block. Errors are those of the writes.
+	ReadState(ctx context.Context) (GroupState, error)
+}
+
 // Limiter is the ability to bring cluster-wide limits of the provider's own instead of those of the flags.
 type Limiter interface {
 	// ResourceLimits returns the limits to use, given those of the flags.

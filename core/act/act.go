@@ -22,12 +22,6 @@ type Cloud interface {
 	NodeGroups() []cloudprovider.NodeGroup
 }
 
-// StateReader is an ability that a node group may have: to read its state from the cloud now instead of from the view. Where it
-// is missing, the newest view is asked.
-type StateReader interface {
-	ReadState(ctx context.Context) (cloudprovider.GroupState, error)
-}
-
 // NodeWriter reads and writes nodes at the API server. Errors keep their API status, so that apierrors.IsNotFound and
 // apierrors.IsConflict work.
 type NodeWriter interface {
@@ -166,7 +160,7 @@ func (a *Actuator) group(id cloudprovider.GroupID) cloudprovider.NodeGroup {
 
 // state is the newest that can be learnt about the group: from the cloud if the provider can read single groups, else from the view.
 func (a *Actuator) state(ctx context.Context, group cloudprovider.NodeGroup) (cloudprovider.GroupState, error) {
-	reader, ok := group.(StateReader)
+	reader, ok := group.(cloudprovider.StateReader)
 	if !ok {
 		return group.State(), nil
 	}

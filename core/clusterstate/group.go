@@ -22,7 +22,7 @@ func (r *Registry) group(group observation.Group, nodes classified) GroupState {
 	}
 	t := r.takeStock(&gs, group, nodes)
 	for _, deletion := range r.seen.Deletions {
-		if deletion.Group == group.ID {
+		if deletion.Group == group.ID && !deletion.Accepted { // the target is without the accepted ones
 			gs.Deleting++
 		}
 	}

@@ -223,7 +223,9 @@ func (r *Registry) Ended(outcomes []report.RemovalOutcome) {
 			m.lastDeletion = outcome.Ended
 			m.lower(1)
 		case report.RemovalDeletionFailed:
-			m.lastFailure = outcome.Ended
+			if outcome.RefusedByCloud {
+				m.lastFailure = outcome.Ended
+			}
 		case report.RemovalTaintFailed, report.RemovalEvictionFailed, report.RemovalInternalFailure:
 		}
 	}
