@@ -327,7 +327,8 @@ func TestTheStampsOfTheCoolDowns(t *testing.T) {
 	}
 	r.Ended([]report.RemovalOutcome{
 		{Removal: report.Removal{Group: "g"}, Result: report.RemovalOK, Ended: after(2 * time.Minute)},
-		{Removal: report.Removal{Group: "g"}, Result: report.RemovalDeletionFailed, Ended: after(3 * time.Minute)},
+		{Removal: report.Removal{Group: "g"}, Result: report.RemovalDeletionFailed, RefusedByCloud: true, Ended: after(3 * time.Minute)},
+		{Removal: report.Removal{Group: "g"}, Result: report.RemovalDeletionFailed, Ended: after(4 * time.Minute)}, // it came to nothing on our side
 	})
 	state = r.Observe(see(after(4*time.Minute), f))
 	if got := groupOf(state, f); !got.LastDeletion.Equal(after(2*time.Minute)) || !got.LastFailure.Equal(after(3*time.Minute)) {
