@@ -51,7 +51,7 @@ func refusals() map[string]refusal {
 	}
 	taint := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
 	app := pod.Label("app", "a")
-	running := func(name string) simtest.PodBuilder { return simtest.Pod(name).Label("app", "a").On("n") }
+	running := simtest.Pod("r").Label("app", "a").On("n")
 	reason := func(filter simulator.FilterCode, plugin string, unresolvable bool, reasons ...string) simulator.Rejection {
 		return simulator.Rejection{Filter: filter, Plugin: plugin, Unresolvable: unresolvable, Reasons: reasons}
 	}
@@ -62,18 +62,18 @@ func refusals() map[string]refusal {
 	}
 	return map[string]refusal{
 		"too little of several resources, with numbers": {
-			pod: pod.Requests("2", "9Gi"), node: node.CPU("4").Memory("8Gi"), pods: []simtest.PodBuilder{running("r").Requests("3", "1Gi")},
+			pod: pod.Requests("2", "9Gi"), node: node.CPU("4").Memory("8Gi"), pods: []simtest.PodBuilder{running.Requests("3", "1Gi")},
 			want: short(true, []simulator.Shortage{
 				{Resource: corev1.ResourceCPU, Asked: 2000, Offered: 1000}, {Resource: corev1.ResourceMemory, Asked: 9 << 30, Offered: 7 << 30},
 			}, "Insufficient cpu", "Insufficient memory"),
 		},
 		"too many pods": {
-			pod: pod, node: node.MaxPods("1"), pods: []simtest.PodBuilder{running("r")},
+			pod: pod, node: node.MaxPods("1"), pods: []simtest.PodBuilder{running},
 			want: short(false, []simulator.Shortage{{Resource: corev1.ResourcePods, Asked: 1, Offered: 0}}, "Too many pods"),
 		},
 		"too few devices": {
 			pod: pod.Request("example.com/device", "2"), node: node.Resource("example.com/device", "3"),
-			pods: []simtest.PodBuilder{running("r").Request("example.com/device", "2")},
+			pods: []simtest.PodBuilder{running.Request("example.com/device", "2")},
 			want: short(false, []simulator.Shortage{{Resource: "example.com/device", Asked: 2, Offered: 1}}, "Insufficient example.com/device"),
 		},
 		"an untolerated taint": {
@@ -95,7 +95,7 @@ func refusals() map[string]refusal {
 			pod: pod, node: node.Cordoned(), want: reason(simulator.NodeUnschedulable, "NodeUnschedulable", true, "node(s) were unschedulable"),
 		},
 		"a taken port": {
-			pod: pod.HostPort(80), node: node, pods: []simtest.PodBuilder{running("r").HostPort(80)},
+			pod: pod.HostPort(80), node: node, pods: []simtest.PodBuilder{running.HostPort(80)},
 			want: reason(simulator.HostPortTaken, "NodePorts", false, "node(s) didn't have free ports for the requested pod ports"),
 		},
 		"no pod that it wants to be near": {
@@ -103,16 +103,16 @@ func refusals() map[string]refusal {
 			want: reason(simulator.PodAffinityMismatch, "InterPodAffinity", true, "node(s) didn't match pod affinity rules"),
 		},
 		"a pod that it wants to be away from": {
-			pod: pod.AntiAffinity(corev1.LabelHostname, "app", "a"), node: node, pods: []simtest.PodBuilder{running("r")},
+			pod: pod.AntiAffinity(corev1.LabelHostname, "app", "a"), node: node, pods: []simtest.PodBuilder{running},
 			want: reason(simulator.PodAntiAffinity, "InterPodAffinity", false, "node(s) didn't match pod anti-affinity rules"),
 		},
 		"a pod that wants to be away from it": {
-			pod: app, node: node, pods: []simtest.PodBuilder{running("r").AntiAffinity(corev1.LabelHostname, "app", "a")},
+			pod: app, node: node, pods: []simtest.PodBuilder{running.AntiAffinity(corev1.LabelHostname, "app", "a")},
 			want: reason(simulator.ExistingPodAntiAffinity, "InterPodAffinity", false, "node(s) didn't satisfy existing pods anti-affinity rules"),
 		},
 		"an uneven spread": {
 			pod: app.Spread(corev1.LabelHostname, 1, "app", "a"), node: node, others: []simtest.NodeBuilder{simtest.Node("m")},
-			pods: []simtest.PodBuilder{running("r")},
+			pods: []simtest.PodBuilder{running},
 			want: reason(simulator.TopologySpread, "PodTopologySpread", false, "node(s) didn't match pod topology spread constraints"),
 		},
 		"a label that the spread needs": {
@@ -133,16 +133,16 @@ func refusals() map[string]refusal {
 			want:    reason(simulator.VolumeUnbound, "VolumeBinding", true, "pod has unbound immediate PersistentVolumeClaims"),
 		},
 		"a claim of which there can be one user, and is": {
-			pod: pod.Claim("c"), node: node, pods: []simtest.PodBuilder{running("r").Claim("c")}, objects: []runtime.Object{exclusive, volume("pv")},
+			pod: pod.Claim("c"), node: node, pods: []simtest.PodBuilder{running.Claim("c")}, objects: []runtime.Object{exclusive, volume("pv")},
 			want: reason(simulator.VolumeInUse, "VolumeRestrictions", false,
 				"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"),
 		},
 		"a disk that another pod has mounted": {
-			pod: pod.With(disk), node: node, pods: []simtest.PodBuilder{running("r").With(disk)},
+			pod: pod.With(disk), node: node, pods: []simtest.PodBuilder{running.With(disk)},
 			want: reason(simulator.VolumeInUse, "VolumeRestrictions", false, "node(s) had no available disk"),
 		},
 		"no room for another volume": {
-			pod: pod.Claim("c"), node: node, pods: []simtest.PodBuilder{running("r").Claim("d")}, csi: attachLimit("n", 1),
+			pod: pod.Claim("c"), node: node, pods: []simtest.PodBuilder{running.Claim("d")}, csi: attachLimit("n", 1),
 			objects: []runtime.Object{boundClaim("c", "pv"), volume("pv"), boundClaim("d", "pv-d"), volume("pv-d")},
 			want:    reason(simulator.AttachLimit, "NodeVolumeLimits", false, "node(s) exceed max volume count"),
 		},

@@ -1,6 +1,7 @@
 package simulator_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -99,12 +100,7 @@ func TestAPluginThatIsOffRefusesNothing(t *testing.T) {
 func TestWithoutClaimsTheirPluginsAreOffTogether(t *testing.T) {
 	var off atomic.Bool
 	scheduler := gatedScheduler(t, func(plugin string) bool {
-		for _, needing := range simulator.PluginsNeeding("persistentvolumeclaims") {
-			if plugin == needing {
-				return off.Load()
-			}
-		}
-		return false
+		return off.Load() && slices.Contains(simulator.PluginsNeeding("persistentvolumeclaims"), plugin)
 	})
 	snapshot := simtest.Snapshot(t, []*corev1.Node{simtest.Node("n").Build()}, nil)
 	pod := simtest.Pod("p").Claim("unreadable").Build()

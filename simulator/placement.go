@@ -1,6 +1,8 @@
 package simulator
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -182,8 +184,6 @@ func resourcesOf(from fwk.Resource) Resources {
 		corev1.ResourceCPU: from.GetMilliCPU(), corev1.ResourceMemory: from.GetMemory(),
 		corev1.ResourceEphemeralStorage: from.GetEphemeralStorage(), corev1.ResourcePods: int64(from.GetAllowedPodNumber()),
 	}
-	for name, amount := range from.GetScalarResources() {
-		resources[name] = amount
-	}
+	maps.Copy(resources, from.GetScalarResources())
 	return resources
 }

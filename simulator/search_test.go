@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,14 +26,7 @@ func TestSearchOrder(t *testing.T) {
 		Index int
 	}
 	not := func(names ...string) func(*corev1.Node) bool {
-		return func(node *corev1.Node) bool {
-			for _, name := range names {
-				if node.Name == name {
-					return false
-				}
-			}
-			return true
-		}
+		return func(node *corev1.Node) bool { return !slices.Contains(names, node.Name) }
 	}
 	cases := map[string]struct {
 		nodes  []simtest.NodeBuilder // named a, b, c …

@@ -439,9 +439,9 @@ func runTrial(t *testing.T, scheduler *simulator.Scheduler, bytes []byte) {
 	}
 }
 
-func propertyScheduler(t testing.TB) *simulator.Scheduler {
-	t.Helper()
-	return simtest.Scheduler(t, boundClaim("c", "pv-c"), boundClaim("d", "pv-d"), volume("pv-c"), volume("pv-d"))
+func propertyScheduler(tb testing.TB) *simulator.Scheduler {
+	tb.Helper()
+	return simtest.Scheduler(tb, boundClaim("c", "pv-c"), boundClaim("d", "pv-d"), volume("pv-c"), volume("pv-d"))
 }
 
 func TestASnapshotEqualsOneBuiltFromScratchAfterAnyChanges(t *testing.T) {
