@@ -17,6 +17,8 @@ import (
 const usage = `usage: playground COMMAND [flags]
 
 commands:
+  demo    play a story in a cluster and judge it: the autoscaler grows and shrinks it (playground demo --help)
+  check   judge the record of a story again: playground check FILE
   up      start a cluster, print how to reach it, and stop it on Ctrl-C (playground up --help)
 `
 
@@ -25,8 +27,10 @@ type command func(ctx context.Context, args []string) error
 
 func commands() map[string]command {
 	return map[string]command{
-		"up":   up,
-		"role": roles.Run, // a part of the control plane, started by up; not for people
+		"demo":  playDemo,
+		"check": check,
+		"up":    up,
+		"role":  roles.Run, // a part of the control plane, started by the others; not for people
 	}
 }
 

@@ -16,6 +16,15 @@ import (
 	"example.com/cluster-autoscaler/hack/playground/cluster"
 )
 
+// Flags that several commands have.
+const (
+	defaultManifests = "deploy/aws/cluster-autoscaler.yaml"
+	manifestsHelp    = "file with the autoscaler's ServiceAccount and RBAC objects; its Deployment is left out, as the binary runs beside the cluster"
+	defaultAccount   = "kube-system/cluster-autoscaler"
+	accountHelp      = "ServiceAccount that the autoscaler runs as, NAMESPACE/NAME"
+	flagHelp         = "one more flag for the autoscaler, for example --flag=--scan-interval=5s; may be repeated"
+)
+
 // upOptions are the flags of `up`.
 type upOptions struct {
 	autoscaler string
@@ -31,10 +40,9 @@ func parseUp(args []string) (upOptions, error) {
 	var o upOptions
 	flags := pflag.NewFlagSet("playground up", pflag.ContinueOnError)
 	flags.StringVar(&o.autoscaler, "autoscaler", "", "run this cluster-autoscaler binary in the cluster, with the flags of the usual AWS deployment")
-	flags.StringVar(&o.install, "autoscaler-manifests", "deploy/aws/cluster-autoscaler.yaml",
-		"file with the autoscaler's ServiceAccount and RBAC objects; its Deployment is left out, as the binary runs beside the cluster")
-	flags.StringVar(&o.account, "service-account", "kube-system/cluster-autoscaler", "ServiceAccount that the autoscaler runs as, NAMESPACE/NAME")
-	flags.StringArrayVar(&o.flags, "flag", nil, "one more flag for the autoscaler, for example --flag=--scan-interval=5s; may be repeated")
+	flags.StringVar(&o.install, "autoscaler-manifests", defaultManifests, manifestsHelp)
+	flags.StringVar(&o.account, "service-account", defaultAccount, accountHelp)
+	flags.StringArrayVar(&o.flags, "flag", nil, flagHelp)
 	flags.StringSliceVar(&o.apply, "apply", nil, "apply these manifest files, too")
 	flags.BoolVar(&o.keep, "keep", false, "leave the folder with logs and data behind")
 	flags.DurationVar(&o.delays.Register, "register-delay", 2*time.Second, "how long a running machine takes to become a Node")
@@ -56,11 +64,7 @@ func up(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil && !o.keep {
-			err = fmt.Errorf("%w\nThe logs are removed; with --keep they stay", err)
-		}
-	}()
+	defer func() { err = withHint(err, o.keep) }()
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -88,6 +92,14 @@ func up(ctx context.Context, args []string) (err error) {
 	}
 }
 
+// withHint adds to an error what to do to see more.
+func withHint(err error, keep bool) error {
+	if err == nil || keep {
+		return err
+	}
+	return fmt.Errorf("%w\nThe logs are removed; with --keep they stay", err)
+}
+
 // furnish puts the node groups, what the user wants applied, and the autoscaler into a new cluster. The channel tells why the autoscaler
 // ended, if it does; it is nil without one.
 func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error, error) {
@@ -97,7 +109,7 @@ func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error
 		}
 	}
 	for _, path := range o.apply {
-		if err := applyFile(ctx, c, path); err != nil {
+		if err := c.ApplyFile(ctx, path); err != nil {
 			return nil, err
 		}
 	}
@@ -116,39 +128,31 @@ func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error
 	return ended, nil
 }
 
-func applyFile(ctx context.Context, c *cluster.Cluster, path string, skippedKinds ...string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading manifests: %w", err)
-	}
-	if err := c.Apply(ctx, text, skippedKinds...); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // startAutoscaler starts the autoscaler with the rights and the flags of the usual AWS deployment and waits until it is healthy.
 func startAutoscaler(ctx context.Context, c *cluster.Cluster, o upOptions) (*autoscaler.Autoscaler, error) {
-	namespace, name, ok := strings.Cut(o.account, "/")
-	if !ok {
-		return nil, fmt.Errorf("--service-account: expected NAMESPACE/NAME, got %q", o.account)
+	account, err := parseAccount(o.account)
+	if err != nil {
+		return nil, err
 	}
-	if err := applyFile(ctx, c, o.install, "Deployment"); err != nil {
-		return nil, fmt.Errorf("installing the autoscaler (--autoscaler-manifests): %w", err)
-	}
-	a, err := c.StartAutoscaler(ctx, "cluster-autoscaler", cluster.Autoscaler{
+	a, err := c.InstallAutoscaler(ctx, o.install, cluster.Autoscaler{
 		Binary:  o.autoscaler,
-		Account: types.NamespacedName{Namespace: namespace, Name: name},
+		Account: account,
 		Flags:   append(autoscaler.ProductionFlags(cluster.Name), o.flags...),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.WaitHealthy(ctx); err != nil {
-		return nil, err
-	}
 	fmt.Printf("Autoscaler:  %s\n", a.MetricsURL())
 	return a, nil
+}
+
+// parseAccount reads the value of --service-account.
+func parseAccount(value string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(value, "/")
+	if !ok {
+		return types.NamespacedName{}, fmt.Errorf("--service-account: expected NAMESPACE/NAME, got %q", value)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 // describe tells how to use the cluster.

@@ -160,14 +160,20 @@ type identity struct {
 	groups []string
 }
 
+// Users of the API server in its audit log.
+const (
+	CloudUser    = "playground:cloud"    // makes and removes Node objects
+	KubeletsUser = "playground:kubelets" // runs and ends pods
+)
+
 // identities have names that an audit log tells apart. The controllers share one instead of a service account each.
 func identities() []identity {
 	return []identity{
 		{name: "admin", user: "playground:admin", groups: []string{"system:masters"}},
-		{name: "cloud", user: "playground:cloud", groups: []string{"system:masters"}},
+		{name: "cloud", user: CloudUser, groups: []string{"system:masters"}},
 		{name: SchedulerRole, user: "system:kube-scheduler"},
 		{name: ControllersRole, user: "playground:controllers", groups: []string{"system:masters"}},
-		{name: KubeletsRole, user: "playground:kubelets", groups: []string{"system:masters"}},
+		{name: KubeletsRole, user: KubeletsUser, groups: []string{"system:masters"}},
 	}
 }
 

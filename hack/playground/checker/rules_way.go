@@ -1,0 +1,206 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+)
+
+// causes of an Ending and of a DesiredChanged, in the words of the stand-in.
+const (
+	causeRequest   = "Request"   // somebody named the machine, or set desired
+	causeDecrement = "Decrement" // desired went down along with a machine that somebody named
+)
+
+// nothingUndrainedEnded looks at each machine at the moment when it was told to end, whoever told it.
+func nothingUndrainedEnded(h *history) (string, []string) {
+	var faults []string
+	ended := 0
+	for _, r := range h.log {
+		if r.Cloud == nil || r.Cloud.Kind != Ending {
+			continue
+		}
+		ended++
+		for _, node := range h.nodes[r.Cloud.Instance] {
+			var left []*podLife
+			for _, pod := range h.on(node, r.Time) {
+				if pod.mustMove() {
+					left = append(left, pod)
+				}
+			}
+			if len(left) > 0 {
+				faults = append(faults, fmt.Sprintf("%s: machine %s (node %s) was ended with %s on it", clock(r.Time), r.Cloud.Instance, node, names(left)))
+			}
+		}
+	}
+	return fmt.Sprintf("%d machines ended", ended), faults
+}
+
+// nothingCutOff looks at each request that lowered a desired size, and for machines that the cloud then chose to end.
+func nothingCutOff(h *history) (string, []string) {
+	const terminate = "TerminateInstanceInAutoScalingGroup"
+	var faults []string
+	lowered := 0
+	failed := map[string]int{} // launches that failed since desired was last raised, by group
+	for _, r := range h.log {
+		if c := r.Cloud; c != nil {
+			switch {
+			case c.Kind == LaunchFailed:
+				failed[c.Group]++
+			case c.Kind == DesiredChanged && c.To > c.From:
+				failed[c.Group] = 0
+			case c.Kind == Ending && c.Cause != causeRequest && c.Cause != causeDecrement:
+				faults = append(faults, fmt.Sprintf("%s: nobody named machine %s of group %s, and it was ended (%s)", clock(r.Time), c.Instance, c.Group, c.Cause))
+			}
+			continue
+		}
+		c := r.Call
+		if c == nil || c.DesiredTo >= c.DesiredFrom {
+			continue
+		}
+		lowered++
+		left := c.LiveFrom
+		if c.Action == terminate && c.LiveTo < c.LiveFrom {
+			left-- // the machine that was named
+		}
+		coming := max(0, c.DesiredFrom-c.LiveFrom-failed[c.Group])
+		if c.DesiredTo < left+coming {
+			faults = append(faults, fmt.Sprintf("%s: request %d (%s) lowered group %s to %d, with %d machines left and %d on their way",
+				clock(r.Time), c.Number, c.Action, c.Group, c.DesiredTo, left, coming))
+		}
+	}
+	return fmt.Sprintf("%d requests lowered one", lowered), faults
+}
+
+// withinBounds looks at every change of a desired size.
+func withinBounds(h *history) (string, []string) {
+	var faults []string
+	changes := 0
+	for _, r := range h.log {
+		c := r.Cloud
+		if c == nil || c.Kind != DesiredChanged {
+			continue
+		}
+		changes++
+		group, ok := h.group(c.Group)
+		switch {
+		case !ok:
+			faults = append(faults, fmt.Sprintf("%s: group %s isn't part of the story", clock(r.Time), c.Group))
+		case c.To > group.Max:
+			faults = append(faults, fmt.Sprintf("%s: group %s was set to %d, above its maximum of %d", clock(r.Time), c.Group, c.To, group.Max))
+		case c.To < c.From && c.To < group.Min:
+			faults = append(faults, fmt.Sprintf("%s: group %s was lowered to %d, below its minimum of %d", clock(r.Time), c.Group, c.To, group.Min))
+		}
+	}
+	return fmt.Sprintf("%d changes of size", changes), faults
+}
+
+// nothingBoughtTwice compares what was ordered and launched with what the story says, and looks for a pod on each new machine.
+func nothingBoughtTwice(h *history) (string, []string) {
+	var faults []string
+	used := map[string]bool{}
+	for _, life := range h.pods {
+		used[life.Node] = used[life.Node] || life.mustMove()
+	}
+	ordered := map[string]int{}
+	for _, r := range h.log {
+		if c := r.Cloud; c != nil && c.Kind == DesiredChanged && c.To > c.From {
+			ordered[c.Group] += c.To - c.From
+		}
+	}
+	launched := h.launched()
+	sum := 0
+	for _, group := range h.story.Groups {
+		machines := launched[group.Name]
+		sum += len(machines)
+		if ordered[group.Name] != group.Bought || len(machines) != group.Bought {
+			faults = append(faults, fmt.Sprintf("group %s: %d machines ordered and %d launched, want %d", group.Name, ordered[group.Name], len(machines), group.Bought))
+		}
+		for _, id := range machines {
+			idle := true
+			for _, node := range h.nodes[id] {
+				idle = idle && !used[node]
+			}
+			if idle {
+				faults = append(faults, fmt.Sprintf("group %s: no pod ever ran on machine %s", group.Name, id))
+			}
+		}
+	}
+	return fmt.Sprintf("%d machines bought", sum), faults
+}
+
+// budgetsKept counts the healthy pods behind each budget after every change. Before there were enough of them for the first time, a
+// budget forbids nothing that could have been overdrawn.
+func budgetsKept(h *history) (string, []string) {
+	var faults []string
+	budgets := map[string]PDB{}
+	filled, short := map[string]bool{}, map[string]bool{}
+	healthy := map[string]map[string]bool{} // app → UIDs
+	evictions, lowest := 0, map[string]int{}
+	for _, r := range h.log {
+		switch {
+		case r.Write != nil && r.Write.Resource == "pods/eviction" && r.Write.accepted():
+			evictions++
+		case r.PDB != nil && r.PDB.Gone:
+			delete(budgets, r.PDB.Name)
+		case r.PDB != nil:
+			budgets[r.PDB.Name] = *r.PDB
+		case r.Pod != nil:
+			pod := *r.Pod
+			if healthy[pod.App] == nil {
+				healthy[pod.App] = map[string]bool{}
+			}
+			delete(healthy[pod.App], pod.UID)
+			if pod.Healthy && !pod.Ending && !pod.ended() {
+				healthy[pod.App][pod.UID] = true
+			}
+		default:
+			continue
+		}
+		for _, name := range keys(budgets) {
+			budget := budgets[name]
+			n := len(healthy[budget.App])
+			enough := n >= budget.Least
+			if low, ok := lowest[name]; filled[name] && (!ok || n < low) {
+				lowest[name] = n
+			}
+			filled[name] = filled[name] || enough && budget.Least > 0
+			if filled[name] && !enough && !short[name] {
+				faults = append(faults, fmt.Sprintf("%s: app %s has %d healthy pods, its budget %s demands %d", clock(r.Time), budget.App, n, name, budget.Least))
+			}
+			short[name] = !enough
+		}
+	}
+	seen := fmt.Sprintf("%d evictions", evictions)
+	for _, name := range keys(lowest) {
+		seen += fmt.Sprintf("; fewest healthy pods behind budget %s: %d", name, lowest[name])
+	}
+	if len(filled) == 0 {
+		faults = append(faults, "there was no budget to keep")
+	}
+	return seen, faults
+}
+
+// nobodyElse looks for writes that weren't the autoscaler's, or not of the kind that it may do.
+func nobodyElse(h *history) (string, []string) {
+	var faults []string
+	calls := 0
+	for _, r := range h.log {
+		switch w, c := r.Write, r.Cloud; {
+		case r.Call != nil:
+			calls++
+		case c != nil && c.Call == 0 && (c.Kind == DesiredChanged || c.Kind == Ending):
+			faults = append(faults, fmt.Sprintf("%s: %s in group %s without a request (%s)", clock(r.Time), c.Kind, c.Group, c.Cause))
+		case w == nil || !w.accepted():
+		case w.Resource == "pods/eviction" && w.User != h.story.Autoscaler:
+			faults = append(faults, fmt.Sprintf("%s: %s evicted pod %s/%s", clock(r.Time), w.User, w.Namespace, w.Name))
+		case w.Resource == "pods" && w.User == h.story.Autoscaler:
+			faults = append(faults, fmt.Sprintf("%s: the autoscaler did a %s on pod %s/%s; it may only evict", clock(r.Time), w.Verb, w.Namespace, w.Name))
+		case w.Resource == "nodes" && w.Verb == "delete" && w.User != h.story.Machines:
+			faults = append(faults, fmt.Sprintf("%s: %s removed node %s; its machine's end does that", clock(r.Time), w.User, w.Name))
+		}
+	}
+	return fmt.Sprintf("%d writing requests to the cloud", calls), faults
+}
+
+// clock shows a time of the story.
+func clock(t time.Time) string { return t.Format("15:04:05.000") }
