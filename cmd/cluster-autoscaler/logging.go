@@ -45,15 +45,15 @@ func setUpLogging(options config.Logging) error {
 		cfg.VModule = append(cfg.VModule, logsapi.VModuleItem{FilePattern: module.Pattern, Verbosity: logsapi.VerbosityLevel(module.Verbosity)})
 	}
 	cfg.Options.Text.SplitStream = options.TextSplitStream
-	cfg.Options.Text.InfoBufferSize = bytes(options.TextInfoBufferBytes)
+	cfg.Options.Text.InfoBufferSize = byteQuantity(options.TextInfoBufferBytes)
 	cfg.Options.JSON.SplitStream = options.JSONSplitStream
-	cfg.Options.JSON.InfoBufferSize = bytes(options.JSONInfoBufferBytes)
+	cfg.Options.JSON.InfoBufferSize = byteQuantity(options.JSONInfoBufferBytes)
 	if err := logsapi.ValidateAndApply(cfg, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("applying the logging flags: %w", err)
 	}
 	return nil
 }
 
-func bytes(count int64) resource.QuantityValue {
+func byteQuantity(count int64) resource.QuantityValue {
 	return resource.QuantityValue{Quantity: *resource.NewQuantity(count, resource.BinarySI)}
 }
