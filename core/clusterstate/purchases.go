@@ -5,10 +5,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // settlingTime is how long a node bought for a pod is given after it became Ready, before the pod may cause another purchase.
@@ -47,7 +49,7 @@ func (r *Registry) settlePurchases(state State, nodes classified) map[types.UID]
 }
 
 // owed says whether the purchase is to be waited for, and until when; zero: that depends on the nodes. A node is at work once it has
-// been ready for the settling time.
+// been ready for the settling time, or lets pods in: a pod that finds it full then lost its place to another one and needs a new one.
 func (r *Registry) owed(p purchase, state State, nodes classified) (until time.Time, owed bool) {
 	m, known := r.groups[p.group]
 	if !known || m.backoff.failedSince(p.at) {
@@ -66,12 +68,19 @@ func (r *Registry) owed(p purchase, state State, nodes classified) (until time.T
 		switch {
 		case node.class == classNotStarted:
 			return time.Time{}, true
-		case node.readySince.IsZero():
+		case node.readySince.IsZero(), r.letsPodsIn(node.name):
 		case node.readySince.Add(settlingTime).After(until):
 			until = node.readySince.Add(settlingTime)
 		}
 	}
 	return until, until.After(state.At)
+}
+
+// letsPodsIn tells a node on which a pod runs that the scheduler put there.
+func (r *Registry) letsPodsIn(node string) bool {
+	return r.seen.Snapshot != nil && slices.ContainsFunc(r.seen.Snapshot.Pods(node), func(pod *corev1.Pod) bool {
+		return !podfacts.IsDaemonSet(pod) && !podfacts.IsMirror(pod)
+	})
 }
 
 // came are the nodes that registered since the purchase, the first ones up to the number bought.

@@ -103,6 +103,37 @@ func TestAPodIsHeldUntilTheNodeBoughtForItHasSettled(t *testing.T) {
 	}
 }
 
+func TestAPodIsHeldNoLongerOnceItsNodeRunsAnotherPod(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  simtest.PodBuilder
+		held bool
+	}{
+		"a pod of a workload":      {pod: simtest.Pod("other").OwnedBy("ReplicaSet", "rs")},
+		"a pod of a DaemonSet":     {pod: simtest.Pod("agent").OwnedBy("DaemonSet", "ds"), held: true},
+		"a pod of the kubelet":     {pod: simtest.Pod("static").Annotation(corev1.MirrorPodAnnotationKey, "x"), held: true},
+		"a pod on another machine": {pod: simtest.Pod("elsewhere").OwnedBy("ReplicaSet", "rs").On("foreign"), held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet("g", 0, 20, 0)
+			r := newRegistry()
+			r.Observe(see(t0, f))
+			r.AfterScaleUp(grown(f, 1, t0), triggered)
+			f.group.Target++
+			f.creating(1).registers(1, after(time.Minute))
+			seen := see(after(time.Minute), f)
+			own := seen.Nodes[len(seen.Nodes)-1].Name
+			pod := test.pod.Build()
+			if pod.Spec.NodeName == "" {
+				pod.Spec.NodeName = own
+			}
+			seen.Snapshot = simtest.Snapshot(t, append(seen.Nodes, simtest.Node("foreign").Build()), []*corev1.Pod{pod})
+			if _, held := r.Observe(seen).Purchases["p"]; held != test.held {
+				t.Errorf("held: %t, want %t", held, test.held)
+			}
+		})
+	}
+}
+
 func TestAPodIsHeldWhileTheGroupCannotBeDescribed(t *testing.T) {
 	f := newFleet("g", 0, 20, 1).ready(1)
 	r := newRegistry()
