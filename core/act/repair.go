@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
@@ -22,8 +21,6 @@ func (a *Actuator) Repair(ctx context.Context, actions []report.RepairAction) []
 	for _, action := range actions {
 		outcome := a.repair(ctx, action)
 		outcome.RepairAction, outcome.At = action, a.clock.Now()
-		klog.FromContext(ctx).Info("Repaired node group", "nodeGroup", action.Group, "kind", action.Kind, "nodes", len(outcome.Outcomes),
-			"lowered", outcome.Lowered, "refused", outcome.Refused, "err", outcome.Err)
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/klog/v2"
-
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 )
@@ -34,7 +32,6 @@ func (a *Actuator) resize(ctx context.Context, resize report.Resize) report.Resi
 			out.Deadline = out.At.Add(*own)
 		}
 	}
-	klog.FromContext(ctx).Info("Resized node group", "nodeGroup", resize.Group, "from", resize.From, "to", resize.To, "granted", out.Granted, "err", out.Err)
 	return out
 }
 
