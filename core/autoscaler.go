@@ -76,7 +76,8 @@ type Autoscaler struct {
 	cleaned bool
 	// lastProgress is the time of the last iteration that began work.
 	lastProgress time.Time
-	// young is set while the latest iteration held pods back because all of them are new; settled once no other has joined them for a while.
+	// young is set while the latest iteration held pods back because all of them are new; settled once no other has joined them for a while,
+	// so that the next iteration waits for no more of them.
 	young   *report.CoolDown
 	settled bool
 }
@@ -109,6 +110,7 @@ func (e *refreshError) Unwrap() error { return e.err }
 // and to the API server take. The error says that there was nothing to decide on, or what went wrong in a step after which the iteration
 // went on; a refused scale-up is no error.
 func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
+	a.young = nil
 	seen, err := a.observe(ctx)
 	if err != nil {
 		return report.Report{}, err
@@ -124,7 +126,6 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	a.registry.Ended(finished)
 	state := a.registry.Observe(seen)
 	told.Repair, state = a.repair(ctx, seen, state)
-	a.young = nil
 	if state.Cluster.Healthy && ctx.Err() == nil {
 		a.metrics.Activity(metrics.ActivityAutoscaling, seen.At)
 		var pending pending

@@ -75,8 +75,7 @@ func (a *Autoscaler) grow(
 		At: seen.At, Pending: sorted, Nodes: seen.Nodes, MaxNodes: a.options.Limits.MaxNodes,
 		Bypassed: len(a.options.Pods.BypassedSchedulers) > 0, Settled: a.settled,
 	})
-	waiting.young, a.settled = passage.Young, false
-	a.young = passage.Young
+	waiting.young, a.young = passage.Young, passage.Young
 	if !passage.Open {
 		return passage.ScaleUp, waiting, state
 	}

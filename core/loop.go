@@ -49,29 +49,33 @@ func (a *Autoscaler) iterate(ctx context.Context) {
 	a.metrics.Activity(metrics.ActivityMainSuccessful, end)
 }
 
-const (
-	// quiet is how long no other pod may turn unschedulable for a burst of pods to be over. A controller creates pods much faster
-	// than one in this time; more delays the scale-up for each burst by as much.
-	quiet = 300 * time.Millisecond
-)
+// quiet is how long no other pod may turn unschedulable for a burst of pods to be over. A controller creates pods much faster
+// than one in this time; more delays the scale-up for each burst by as much.
+const quiet = 300 * time.Millisecond
 
 // wait pauses until the next iteration is due; false: ctx ended. since is when the iteration before the last one began: work that was begun
 // since then makes the next iteration due at once (loop-and-scale-up 1.1).
 func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
-	timer := a.clock.NewTimer(a.options.Loop.ScanInterval)
-	defer timer.Stop()
+	hurried := a.settled
+	a.settled = false
+	pause := a.options.Loop.ScanInterval
 	woken, changed := a.source.Woken(), a.cloud.Changed()
-	if !a.options.Loop.FrequentLoops {
+	switch {
+	case !a.options.Loop.FrequentLoops:
 		woken, changed = nil, nil
-	} else if a.young != nil {
+	case a.young != nil && !hurried:
 		return a.settle(ctx, *a.young)
-	} else if !a.lastProgress.Before(since) {
+	case a.young != nil: // their window is one that is not cut short
+		pause = min(pause, a.left(*a.young))
+	case !a.lastProgress.Before(since):
 		select {
 		case <-woken: // the iteration that starts now sees that pod too
 		default:
 		}
 		return ctx.Err() == nil
 	}
+	timer := a.clock.NewTimer(pause)
+	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
@@ -82,9 +86,14 @@ func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
 	return true
 }
 
+// left is how long the window for new pods is still open.
+func (a *Autoscaler) left(young report.CoolDown) time.Duration {
+	return max(0, young.Until.Sub(a.clock.Now()))
+}
+
 // settle pauses until a burst of new pods is over: no other one has joined for a while, or its window is closed.
 func (a *Autoscaler) settle(ctx context.Context, young report.CoolDown) bool {
-	window := a.clock.NewTimer(max(0, min(young.Until.Sub(a.clock.Now()), a.options.Loop.ScanInterval)))
+	window := a.clock.NewTimer(min(a.left(young), a.options.Loop.ScanInterval))
 	defer window.Stop()
 	pause := a.clock.NewTimer(quiet)
 	defer func() { pause.Stop() }()
@@ -115,16 +124,25 @@ func (a *Autoscaler) progress(r report.Report) {
 	}
 }
 
-// errorType is the word for an iteration's error that dashboards know.
+// errorType is the word for an iteration's error that dashboards know. Of several errors, one that passes by itself counts last.
 func errorType(err error) metrics.ErrorType {
+	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself, not what it holds
+		kind := metrics.ErrorTransient
+		for _, one := range several.Unwrap() {
+			if kind = errorType(one); kind != metrics.ErrorTransient {
+				break
+			}
+		}
+		return kind
+	}
+	if _, ok := errors.AsType[*refreshError](err); ok {
+		return metrics.ErrorCloudProvider
+	}
 	if _, ok := errors.AsType[*cloudprovider.TransientError](err); ok {
 		return metrics.ErrorTransient
 	}
 	if _, ok := errors.AsType[*cloudprovider.ConfigurationError](err); ok {
 		return metrics.ErrorConfiguration
-	}
-	if _, ok := errors.AsType[*refreshError](err); ok {
-		return metrics.ErrorCloudProvider
 	}
 	return metrics.ErrorInternal
 }
