@@ -168,13 +168,17 @@ func of(g simulated.Group, builder simtest.NodeBuilder) simulated.Group {
 // settle lets everything happen that is due: what was planned, machines that come and go, pods that end, the scheduler.
 func (w *world) settle() {
 	now := w.clock.Now()
+	var due []planned
 	w.plans = slices.DeleteFunc(w.plans, func(p planned) bool {
-		due := !now.Before(p.at)
-		if due {
-			p.do()
+		if now.Before(p.at) {
+			return false
 		}
-		return due
+		due = append(due, p)
+		return true
 	})
+	for _, p := range due {
+		p.do()
+	}
 	w.register()
 	for _, pod := range all[*corev1.Pod](w.source.pods()) {
 		if ends, ending := w.endsAt[pod.Name]; ending && !now.Before(ends) {
@@ -260,9 +264,8 @@ func (w *world) schedule() {
 		found, _, err := w.scheduler.PlaceAnywhere(w.ctx, w.snapshot, pod, simulator.Search{
 			StartAfter: -1, Accept: func(node *corev1.Node) bool { return readiness.Of(node).Ready },
 		})
-		w.must(err)
 		pod = pod.DeepCopy()
-		if found.Node != "" {
+		if err == nil && found.Node != "" { // an error is about the pod, which then fits nowhere
 			pod.Spec.NodeName, pod.Status.Phase, pod.Status.Conditions = found.Node, corev1.PodRunning, nil
 		} else if len(pod.Status.Conditions) == 0 {
 			pod.Status.Conditions = []corev1.PodCondition{{

@@ -91,6 +91,8 @@ type source struct {
 	*observation.Source
 	woken chan struct{}
 	err   error // what observing meets; nil: nothing
+	// observed is called when an iteration has observed; nil: nobody is.
+	observed func()
 }
 
 func (s *source) Woken() <-chan struct{} { return s.woken }
@@ -98,6 +100,9 @@ func (s *source) Woken() <-chan struct{} { return s.woken }
 func (s *source) Observe(ctx context.Context, at time.Time, deletions []observation.Deletion) (observation.Observation, error) {
 	if s.err != nil {
 		return observation.Observation{}, s.err
+	}
+	if s.observed != nil {
+		defer s.observed()
 	}
 	return s.Source.Observe(ctx, at, deletions)
 }
@@ -300,6 +305,26 @@ func (w *world) bought(id cloudprovider.GroupID) int {
 	return sum
 }
 
+// metric is the sum of all series of a metric.
+func (w *world) metric(name string, labels ...string) float64 {
+	w.Helper()
+	families, err := w.metrics.Gather()
+	w.must(err)
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			text := series.String()
+			if !slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(text, label) }) {
+				sum += series.GetCounter().GetValue() + series.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
 func (w *world) target(id cloudprovider.GroupID) int {
 	g, ok := w.cloud.Group(id)
 	if !ok {
@@ -396,3 +421,17 @@ func occupies(pod *corev1.Pod) bool {
 }
 
 var errNotFound = errors.New("group not found")
+
+// status is the document in the status ConfigMap.
+func (w *world) status() status.Document {
+	w.Helper()
+	object, err := w.client.CoreV1().ConfigMaps("kube-system").Get(w.ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+	w.must(err)
+	doc, err := status.Parse(object.Data["status"])
+	w.must(err)
+	return doc
+}
+
+func stamp(at time.Time) metav1.Time { return metav1.NewTime(at.UTC()) }
+
+func ptr[T any](v T) *T { return &v }
