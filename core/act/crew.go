@@ -225,7 +225,7 @@ func (a *Actuator) deliver(ctx context.Context, id cloudprovider.GroupID, h *han
 	case err == nil && len(outcomes) != len(refs):
 		err = fmt.Errorf("the cloud told the fate of %d nodes of %d", len(outcomes), len(refs))
 	case err == nil:
-		return a.settle(ctx, h, outcomes, now)
+		return a.settle(h, outcomes, now)
 	}
 	why := failure{result: report.RemovalDeletionFailed, err: err, byCloud: true}
 	if passing(err) {
@@ -260,12 +260,12 @@ func (a *Actuator) lastLook(ctx context.Context, h *handover, now time.Time) err
 }
 
 // settle concludes the removals by what the cloud says about each node.
-func (a *Actuator) settle(ctx context.Context, h *handover, outcomes []cloudprovider.DeleteOutcome, now time.Time) *handover {
+func (a *Actuator) settle(h *handover, outcomes []cloudprovider.DeleteOutcome, now time.Time) *handover {
 	var left []*removal
 	for i, r := range h.removals {
 		switch err := outcomes[i].Err; {
 		case err == nil:
-			a.accept(ctx, r)
+			a.accept(r)
 		case passing(err) && h.tries < deliveryTries:
 			left = append(left, r)
 		default:
@@ -301,8 +301,7 @@ func (h *handover) giveUp(now time.Time, why failure) {
 }
 
 // accept notes that the cloud ends the machine.
-func (a *Actuator) accept(ctx context.Context, r *removal) {
-	klog.FromContext(ctx).Info("Removed node", "node", r.what.Node, "nodeGroup", r.what.Group, "reason", r.what.Reason)
+func (a *Actuator) accept(r *removal) {
 	a.conclude(r, report.RemovalOutcome{Removal: r.what, Result: report.RemovalOK})
 }
 
@@ -327,8 +326,9 @@ func (a *Actuator) undo(ctx context.Context, r *removal, now time.Time) {
 
 // giveBack concludes a removal that failed. untaint is the error of taking the taint away; nil: it is gone.
 func (a *Actuator) giveBack(ctx context.Context, r *removal, untaint error) {
-	klog.FromContext(ctx).Info("Gave the removal of a node up", "node", r.what.Node, "nodeGroup", r.what.Group, "result", r.failure.result,
-		"err", r.failure.err, "untaintErr", untaint)
+	if untaint != nil {
+		klog.FromContext(ctx).Error(untaint, "Cannot put a node back into service yet", "node", r.what.Node, "nodeGroup", r.what.Group)
+	}
 	a.conclude(r, report.RemovalOutcome{
 		Removal: r.what, Result: r.failure.result, Err: r.failure.err, RefusedByCloud: r.failure.byCloud, Evictions: r.failure.pods,
 	})

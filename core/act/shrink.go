@@ -220,7 +220,7 @@ func (a *Actuator) startPart(ctx context.Context, part []scaledown.Candidate, ba
 		if candidate.Atomic {
 			r.batch = batches[candidate.Removal.Group]
 		}
-		a.register(ctx, r)
+		a.register(r)
 		started = append(started, candidate.Removal)
 	}
 	return started, refused, nil
@@ -272,9 +272,8 @@ func (a *Actuator) untaint(ctx context.Context, part []scaledown.Candidate, errs
 }
 
 // register hands a removal to the crew of its group.
-func (a *Actuator) register(ctx context.Context, r *removal) {
+func (a *Actuator) register(r *removal) {
 	id := r.what.Group
-	klog.FromContext(ctx).Info("Removing node", "node", r.what.Node, "nodeGroup", id, "reason", r.what.Reason, "pods", len(r.what.Pods))
 	a.mu.Lock()
 	a.active[r.what.Node] = observation.Deletion{Node: r.what.Node, Group: id, Drain: r.what.Drain, Since: r.taintedAt}
 	c := a.crews[id]
