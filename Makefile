@@ -54,7 +54,7 @@ playground: build playground-build ## Start the playground and leave it running 
 .PHONY: e2e
 e2e: build playground-build ## Run the end-to-end stories against a real control plane
 	cd hack/playground && PLAYGROUND_BINARY=$(CURDIR)/$(BIN)/playground AUTOSCALER_BINARY=$(CURDIR)/$(BIN)/cluster-autoscaler \
-		$(GO) test -count=1 -timeout=20m ./e2e/...
+		$(GO) test -count=1 -timeout=20m -parallel=8 ./e2e/...
 
 .PHONY: bench
 bench: ## Run the benchmarks; compare two commits with benchstat

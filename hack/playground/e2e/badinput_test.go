@@ -219,11 +219,12 @@ func TestAGroupWithAMistakeIsSetAsideAndTheOthersGrow(t *testing.T) {
 	}
 }
 
-// Credentials that expire later stop nothing but the calls: the loop goes on and works again when they are good again.
+// Credentials that expire later stop nothing but the calls: the loop goes on, and another group is tried.
 func TestTheLoopGoesOnWhenACallToTheCloudFails(t *testing.T) {
 	s := parallelStory(t)
 	group := s.group(workers(0, 5, 0))
-	s.installed("ca", "--scale-down-unneeded-time=10m")
+	other := s.group(cluster.NodeGroup{Name: "other", Type: "m5.4xlarge", Max: 5}) // wastes more, so it is second choice
+	a := s.installed("ca", "--scale-down-unneeded-time=10m")
 	s.waitLoops(30 * time.Second)
 	stop := s.cluster.AWS.Inject(awstest.Fault{
 		Action: "SetDesiredCapacity", Group: group, Count: awstest.Always,
@@ -240,6 +241,14 @@ func TestTheLoopGoesOnWhenACallToTheCloudFails(t *testing.T) {
 		if eventsErr != nil {
 			return false, "", eventsErr
 		}
-		return failed && strings.Contains(status, "autoscalerStatus: Running"), fmt.Sprint(summaries(events), status), err
+		_, aside, _ := strings.Cut(status, "setAside:")
+		return failed && strings.Contains(aside, group), fmt.Sprint(summaries(events), status), err
 	})
+	s.waitRunning(40*time.Second, "web", 1)
+	if s.desired(group) != 0 || s.desired(other) != 1 {
+		t.Errorf("desired are %d and %d, want 0 and 1", s.desired(group), s.desired(other))
+	}
+	if status, text, err := a.Health(t.Context()); err != nil || status != 200 {
+		t.Errorf("health is %d %q, error %v", status, text, err)
+	}
 }

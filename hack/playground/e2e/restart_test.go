@@ -110,8 +110,14 @@ func TestTheNextStartPutsNodesBackIntoServiceThatAKilledProcessWasRemoving(t *te
 	for _, node := range []string{free, cordoned} {
 		s.waitEvent(10*time.Second, "Node", node, "ClusterAutoscalerCleanup", "removed taint "+deletionTaint)
 	}
-	if ended := s.endings(group); len(ended) > 0 {
-		t.Errorf("calls ended machines: %v", ended)
+	// The free node takes one pod; the group grows for the other one.
+	s.deployment("web", 2, "1200m", "1Gi")
+	s.waitRunning(40*time.Second, "web", 2)
+	if perNode, _, err := s.running(t.Context(), "web"); err != nil || perNode[free] != 1 || perNode[cordoned] != 0 {
+		t.Errorf("pods per node: %v, error %v; want one on %s and none on %s", perNode, err, free, cordoned)
+	}
+	if ended, desired := s.endings(group), s.desired(group); len(ended) > 0 || desired != 3 {
+		t.Errorf("calls ended machines: %v; desired is %d, want 3", ended, desired)
 	}
 }
 
