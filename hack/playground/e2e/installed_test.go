@@ -120,24 +120,6 @@ func without(resource string) changeRole {
 	}
 }
 
-// withoutVerb takes one right to a resource away.
-func withoutVerb(resource, verb string) changeRole {
-	return func(role *rbacv1.ClusterRole) {
-		for _, rule := range role.Rules {
-			if slices.Contains(rule.Resources, resource) {
-				others := rule
-				others.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool { return r == resource })
-				rest := rule
-				rest.Resources = []string{resource}
-				rest.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return v == verb })
-				without(resource)(role)
-				role.Rules = append(role.Rules, rest)
-				return
-			}
-		}
-	}
-}
-
 // discovery names the tag that all groups of a story have and no other group.
 func (s *story) discovery() string { return "k8s.io/cluster-autoscaler/" + s.namespace }
 
