@@ -65,7 +65,7 @@ func (p *Provider) cut(ctx context.Context, f fresh, numbers []int, keep int) (l
 	p.mu.Lock()
 	lowered = f.sizes.Missing - b.sizes.Missing
 	p.mu.Unlock()
-	logger.Info("Withdrew machines that never came", "nodeGroup", id, "from", f.group.Desired, "to", decision.Desired, "machines", lowered)
+	logger.V(1).Info("Withdrew machines that never came", "nodeGroup", id, "from", f.group.Desired, "to", decision.Desired, "machines", lowered)
 	p.lookAfter(ctx, b)
 	return lowered, nil
 }

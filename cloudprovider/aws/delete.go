@@ -290,7 +290,7 @@ func (p *Provider) ended(ctx context.Context, b *book, victims []victim, decreme
 				b.group.Instances[i].Lifecycle = asg.Terminating
 			}
 		}
-		klog.FromContext(ctx).Info("Ending a machine", "nodeGroup", b.name, "instance", v.id, "decrement", decrement)
+		klog.FromContext(ctx).V(1).Info("Ending a machine", "nodeGroup", b.name, "instance", v.id, "decrement", decrement)
 	}
 	if decrement {
 		b.overlay.wrote(b.group.Desired, b.group.Desired-units, at)

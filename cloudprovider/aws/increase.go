@@ -84,7 +84,7 @@ func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, e
 	if err := p.setDesired(ctx, f, change{desired: desired}, question{group: g.ID(), write: true, asked: delta, room: f.sizes.Max - f.sizes.Target}); err != nil {
 		return 0, fmt.Errorf("raising node group %s from %d to %d: %w", g.ID(), f.group.Desired, desired, err)
 	}
-	klog.FromContext(ctx).Info("Raised node group", "nodeGroup", g.ID(), "from", f.group.Desired, "to", desired)
+	klog.FromContext(ctx).V(1).Info("Raised node group", "nodeGroup", g.ID(), "from", f.group.Desired, "to", desired)
 	return delta, nil
 }
 
