@@ -1,3 +1,4 @@
+package annotations
 
 const (
 	// Managed with value ManagedValue marks the Node objects that have a pretended kubelet, and with them their pods.

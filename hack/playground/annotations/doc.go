@@ -2,4 +2,3 @@
 //
 // Here: constants. It imports nothing, so that who writes the annotations need not link who reads them (nodes, in its stages).
 package annotations
-package annotations
