@@ -80,6 +80,8 @@ type Autoscaler struct {
 	// so that the next iteration waits for no more of them.
 	young   *report.CoolDown
 	settled bool
+	// fixed is the end of a window for new pods that does not end sooner when no other joins them.
+	fixed time.Time
 }
 
 // New returns an Autoscaler whose memory is empty. It starts nothing.

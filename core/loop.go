@@ -63,9 +63,10 @@ func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
 	switch {
 	case !a.options.Loop.FrequentLoops:
 		woken, changed = nil, nil
-	case a.young != nil && !hurried:
+	case a.young != nil && !hurried && !a.young.Until.Equal(a.fixed):
 		return a.settle(ctx, *a.young)
-	case a.young != nil: // their window is one that is not cut short
+	case a.young != nil:
+		a.fixed = a.young.Until
 		pause = min(pause, a.left(*a.young))
 	case !a.lastProgress.Before(since):
 		select {
