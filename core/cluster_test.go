@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -215,7 +216,7 @@ func (w *world) register() {
 			w.put(pod)
 		}
 	}
-	for name := range w.machines {
+	for _, name := range slices.Sorted(maps.Keys(w.machines)) {
 		if there[name] {
 			continue
 		}

@@ -93,16 +93,18 @@ type source struct {
 	err   error // what observing meets; nil: nothing
 	// observed is called when an iteration has observed; nil: nobody is.
 	observed func()
+	at       []time.Time // when iterations began
 }
 
 func (s *source) Woken() <-chan struct{} { return s.woken }
 
 func (s *source) Observe(ctx context.Context, at time.Time, deletions []observation.Deletion) (observation.Observation, error) {
-	if s.err != nil {
-		return observation.Observation{}, s.err
-	}
+	s.at = append(s.at, at)
 	if s.observed != nil {
 		defer s.observed()
+	}
+	if s.err != nil {
+		return observation.Observation{}, s.err
 	}
 	return s.Source.Observe(ctx, at, deletions)
 }
