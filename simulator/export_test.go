@@ -114,3 +114,13 @@ func EmptyLister() fwk.SharedLister { return sharedLister{&question{NewSnapshot(
 
 // EmptyDRAManager is the one without devices.
 func EmptyDRAManager() fwk.SharedDRAManager { return noDevices{} }
+
+// DecidedAfter is the position that a scan settles on when the pod fits at these, and the answers come in this order.
+func DecidedAfter(positions ...int) int {
+	const count = 10
+	s := &scan{decided: count, statuses: make([]*fwk.Status, count)}
+	for _, position := range positions {
+		s.settle(position, nil)
+	}
+	return s.decided
+}

@@ -99,7 +99,11 @@ profiles:
 		"a plug-in that is switched off everywhere": {
 			text: header + "profiles: [{plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}}]", node: tainted, pod: simtest.Pod("p"),
 		},
-		"a plug-in that is left out":                {text: header, without: []string{"TaintToleration"}, node: tainted, pod: simtest.Pod("p")},
+		"a plug-in that is left out": {text: header, without: []string{"TaintToleration"}, node: tainted, pod: simtest.Pod("p")},
+		"a plug-in that is left out of its own points": {
+			text:    header + "profiles: [{plugins: {preFilter: {enabled: [{name: NodePorts}]}, filter: {enabled: [{name: NodePorts}]}}}]",
+			without: []string{"NodePorts"}, node: simtest.Node("n"), pod: simtest.Pod("p").HostPort(80),
+		},
 		"an unknown plug-in that only scores":       {text: header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", node: tainted, pod: simtest.Pod("p"), want: simulator.TaintNotTolerated},
 		"an affinity that the scheduler adds":       {text: addedAffinity, node: simtest.Node("n"), pod: simtest.Pod("p"), want: simulator.NodeAffinityMismatch},
 		"an ignored resource":                       {text: ignoredResource, node: simtest.Node("n"), pod: simtest.Pod("p").Request("example.com/device", "1")},

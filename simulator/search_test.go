@@ -238,3 +238,37 @@ func TestQuestionsAreAskedOneAtATime(t *testing.T) {
 	}
 	callers.Wait()
 }
+
+func TestTheLowestPositionWinsInWhateverOrderAnswersCome(t *testing.T) {
+	t.Parallel()
+	for _, answers := range [][]int{{3, 5, 4}, {5, 4, 3}, {4, 3, 5}} {
+		if got := simulator.DecidedAfter(answers...); got != 3 {
+			t.Errorf("answers in the order %v decide for %d, want 3", answers, got)
+		}
+	}
+}
+
+// Many nodes fit, all behind those that are looked at before others join in: the first must win, whoever answers first.
+func TestTheFirstFittingNodeWinsHoweverManyLookAtOnce(t *testing.T) {
+	t.Parallel()
+	scheduler, err := simulator.NewScheduler(t.Context(), simtest.Factory(t), simulator.Options{Parallelism: 8})
+	must(t, err)
+	var nodes []*corev1.Node
+	for i := range 60 {
+		cpu := "1"
+		if i >= 20 {
+			cpu = "4"
+		}
+		nodes = append(nodes, simtest.Node(fmt.Sprintf("n%02d", i)).CPU(cpu).Build())
+	}
+	snapshot, pod := simtest.Snapshot(t, nodes, nil), simtest.Pod("p").Requests("2", "").Build()
+	for range 500 {
+		snapshot.Fork()
+		placement, _, err := scheduler.PlaceAnywhere(t.Context(), snapshot, pod, simulator.Search{})
+		must(t, err)
+		if placement.Node != "n20" {
+			t.Fatalf("the pod was placed on %s, want n20", placement.Node)
+		}
+		must(t, snapshot.Revert())
+	}
+}
