@@ -100,9 +100,9 @@ profiles:
 			text: header + "profiles: [{plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}}]", node: tainted, pod: simtest.Pod("p"),
 		},
 		"a plug-in that is left out": {text: header, without: []string{"TaintToleration"}, node: tainted, pod: simtest.Pod("p")},
-		"a plug-in that is left out of its own points": {
-			text:    header + "profiles: [{plugins: {preFilter: {enabled: [{name: NodePorts}]}, filter: {enabled: [{name: NodePorts}]}}}]",
-			without: []string{"NodePorts"}, node: simtest.Node("n"), pod: simtest.Pod("p").HostPort(80),
+		"plug-ins that are left out of their own points": {
+			text:    header + "profiles: [{plugins: {preFilter: {enabled: [{name: VolumeBinding}]}, filter: {enabled: [{name: VolumeBinding}]}}}]",
+			without: simulator.PluginsNeeding("persistentvolumeclaims"), node: simtest.Node("n"), pod: simtest.Pod("p").Claim("unreadable"),
 		},
 		"an unknown plug-in that only scores":       {text: header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", node: tainted, pod: simtest.Pod("p"), want: simulator.TaintNotTolerated},
 		"an affinity that the scheduler adds":       {text: addedAffinity, node: simtest.Node("n"), pod: simtest.Pod("p"), want: simulator.NodeAffinityMismatch},
