@@ -109,8 +109,8 @@ func (e *refreshError) Error() string { return e.err.Error() }
 func (e *refreshError) Unwrap() error { return e.err }
 
 // RunOnce makes one iteration: it observes, repairs, grows and shrinks, and tells the world. It blocks for as long as the calls to the cloud
-// and to the API server take. The error says that there was nothing to decide on, or what went wrong in a step after which the iteration
-// went on; a refused scale-up is no error.
+// and to the API server take. The error says that there was nothing to decide on, or that nodes could not be removed; a refused scale-up is no
+// error, nor is trouble with single pods or groups: the report has it.
 func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	a.young = nil
 	seen, err := a.observe(ctx)
@@ -140,7 +140,7 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	told = conclude(told, seen, state, a.rules)
 	a.progress(told)
 	a.teller.Tell(ctx, told)
-	return told, told.Err()
+	return told, told.ScaleDown.Err
 }
 
 // observe reads the cluster and the cloud. The first time it also tidies up what the process before has left behind.
@@ -276,7 +276,7 @@ func conclude(told report.Report, seen observation.Observation, state clustersta
 		told.ScaleDown.Result = report.ScaleDownNotTried
 	}
 	if told.ScaleDown.Err != nil {
-		told.Errors = append(told.Errors, fmt.Errorf("removing nodes: %w", told.ScaleDown.Err))
+		told.ScaleDown.Err = fmt.Errorf("removing nodes: %w", told.ScaleDown.Err)
 	}
 	return told
 }

@@ -330,8 +330,8 @@ func TestAnErrorWithOnePodKeepsNodesFromBeingRemoved(t *testing.T) {
 	}
 	w.arrive(pod("p", "1").With(broken))
 	w.to(0)
-	if w.err == nil || w.last.ScaleDown.Result != report.ScaleDownInCooldown || w.kept("g-0001") != report.CodeCoolDown {
-		t.Errorf("error %v, scale-down %s, node kept for %q; want an error and no removal", w.err, w.last.ScaleDown.Result, w.kept("g-0001"))
+	if w.err != nil || len(w.last.Errors) == 0 || w.last.ScaleDown.Result != report.ScaleDownInCooldown || w.kept("g-0001") != report.CodeCoolDown {
+		t.Errorf("error %v, told %v, scale-down %s, node kept for %q; want an error told and no removal", w.err, w.last.Errors, w.last.ScaleDown.Result, w.kept("g-0001"))
 	}
 	if len(w.last.ScaleDown.Unneeded) != 1 {
 		t.Errorf("unneeded nodes %v; want the timer of the idle one to run", w.last.ScaleDown.Unneeded)

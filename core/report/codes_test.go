@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -170,15 +169,5 @@ func TestAReasonWithoutDetailsStillSaysSomething(t *testing.T) {
 		if got := test.reason.String(); got != test.want {
 			t.Errorf("%#v says %q, want %q", test.reason, got, test.want)
 		}
-	}
-}
-
-func TestTheErrorOfAReportIsAllThatWentWrong(t *testing.T) {
-	if err := (report.Report{}).Err(); err != nil {
-		t.Errorf("error %v of an iteration without any", err)
-	}
-	one, two := errors.New("one"), errors.New("two")
-	if err := (report.Report{Errors: []error{one, two}}).Err(); !errors.Is(err, one) || !errors.Is(err, two) {
-		t.Errorf("error %v, want both", err)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,12 +25,9 @@ type Report struct {
 	Features []Feature
 	// MaxNodesTotal is the limit on nodes of the whole cluster; 0: none.
 	MaxNodesTotal int
-	// Errors are what went wrong in steps after which the iteration went on.
+	// Errors are what went wrong with single pods, nodes or groups. They were set aside and the iteration went on.
 	Errors []error
 }
-
-// Err joins the errors that the iteration met; nil if there were none.
-func (r Report) Err() error { return errors.Join(r.Errors...) }
 
 // Feature is one source of knowledge. Error says why it cannot be read; empty: it can.
 type Feature struct {
