@@ -40,7 +40,11 @@ func playDemo(ctx context.Context, args []string) error {
 	if o.Playground, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	return withHint(demo.Run(ctx, os.Stdout, o), o.Keep)
+	err = demo.Run(ctx, os.Stdout, o)
+	if ctx.Err() != nil {
+		return err // who stops it doesn't look for a cause
+	}
+	return withHint(err, o.Keep)
 }
 
 // check judges a saved record once more.

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -132,52 +133,73 @@ func nothingBoughtTwice(h *history) (string, []string) {
 // budget forbids nothing that could have been overdrawn.
 func budgetsKept(h *history) (string, []string) {
 	var faults []string
-	budgets := map[string]PDB{}
-	filled, short := map[string]bool{}, map[string]bool{}
-	healthy := map[string]map[string]bool{} // app → UIDs
-	evictions, lowest := 0, map[string]int{}
+	w := budgetWatch{budgets: map[string]PDB{}, healthy: map[string]map[string]bool{}, filled: map[string]bool{}, short: map[string]bool{}, lowest: map[string]int{}}
+	evictions := 0
 	for _, r := range h.log {
 		switch {
 		case r.Write != nil && r.Write.Resource == "pods/eviction" && r.Write.accepted():
 			evictions++
-		case r.PDB != nil && r.PDB.Gone:
-			delete(budgets, r.PDB.Name)
-		case r.PDB != nil:
-			budgets[r.PDB.Name] = *r.PDB
-		case r.Pod != nil:
-			pod := *r.Pod
-			if healthy[pod.App] == nil {
-				healthy[pod.App] = map[string]bool{}
-			}
-			delete(healthy[pod.App], pod.UID)
-			if pod.Healthy && !pod.Ending && !pod.ended() {
-				healthy[pod.App][pod.UID] = true
-			}
-		default:
-			continue
-		}
-		for _, name := range keys(budgets) {
-			budget := budgets[name]
-			n := len(healthy[budget.App])
-			enough := n >= budget.Least
-			if low, ok := lowest[name]; filled[name] && (!ok || n < low) {
-				lowest[name] = n
-			}
-			filled[name] = filled[name] || enough && budget.Least > 0
-			if filled[name] && !enough && !short[name] {
-				faults = append(faults, fmt.Sprintf("%s: app %s has %d healthy pods, its budget %s demands %d", clock(r.Time), budget.App, n, name, budget.Least))
-			}
-			short[name] = !enough
+		case r.PDB != nil || r.Pod != nil:
+			w.see(r)
+			faults = append(faults, w.judge(r.Time)...)
 		}
 	}
-	seen := fmt.Sprintf("%d evictions", evictions)
-	for _, name := range keys(lowest) {
-		seen += fmt.Sprintf("; fewest healthy pods behind budget %s: %d", name, lowest[name])
-	}
-	if len(filled) == 0 {
+	if len(w.filled) == 0 {
 		faults = append(faults, "there was no budget to keep")
 	}
-	return seen, faults
+	seen := []string{fmt.Sprintf("%d evictions", evictions)}
+	for _, name := range keys(w.lowest) {
+		seen = append(seen, fmt.Sprintf("fewest healthy pods behind budget %s: %d", name, w.lowest[name]))
+	}
+	return strings.Join(seen, "; "), faults
+}
+
+// budgetWatch is the budgets and the pods behind them at a time.
+type budgetWatch struct {
+	budgets map[string]PDB             // by name
+	healthy map[string]map[string]bool // app → UIDs of its healthy pods
+	filled  map[string]bool            // by budget: there were enough of them once
+	short   map[string]bool            // by budget: there are too few
+	lowest  map[string]int             // by budget: fewest healthy pods since it was filled
+}
+
+func (w *budgetWatch) see(r Record) {
+	switch pdb, pod := r.PDB, r.Pod; {
+	case pdb != nil && pdb.Gone:
+		delete(w.budgets, pdb.Name)
+	case pdb != nil:
+		w.budgets[pdb.Name] = *pdb
+	default:
+		if w.healthy[pod.App] == nil {
+			w.healthy[pod.App] = map[string]bool{}
+		}
+		delete(w.healthy[pod.App], pod.UID)
+		if pod.Healthy && !pod.Ending && !pod.ended() {
+			w.healthy[pod.App][pod.UID] = true
+		}
+	}
+}
+
+// judge returns the budgets that have just become overdrawn.
+func (w *budgetWatch) judge(now time.Time) []string {
+	var faults []string
+	for _, name := range keys(w.budgets) {
+		budget := w.budgets[name]
+		n := len(w.healthy[budget.App])
+		enough := n >= budget.Least
+		w.filled[name] = w.filled[name] || enough && budget.Least > 0
+		if !w.filled[name] {
+			continue
+		}
+		if low, ok := w.lowest[name]; !ok || n < low {
+			w.lowest[name] = n
+		}
+		if !enough && !w.short[name] {
+			faults = append(faults, fmt.Sprintf("%s: app %s has %d healthy pods, its budget %s demands %d", clock(now), budget.App, n, name, budget.Least))
+		}
+		w.short[name] = !enough
+	}
+	return faults
 }
 
 // nobodyElse looks for writes that weren't the autoscaler's, or not of the kind that it may do.

@@ -75,9 +75,12 @@ func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 	}
 	played := p.play(ctx)
 	stopTelling()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		fmt.Fprintln(out, "Stopping …")
 		return played
+	case c.Failure() != nil:
+		return played // nobody is left to tell what there is
 	}
 	log, err := p.conclude(ctx, played == nil)
 	if err != nil {

@@ -36,8 +36,8 @@ const indent = "          "
 func (t *timeline) write(text string) {
 	t.last = t.clock.Now()
 	since := t.last.Sub(t.began)
-	time := fmt.Sprintf("%4d:%04.1f", int(since.Minutes()), (since % time.Minute).Seconds())
-	fmt.Fprintf(t.out, "%s %s\n", time, strings.ReplaceAll(text, "\n", "\n"+indent))
+	stamp := fmt.Sprintf("%4d:%04.1f", int(since.Minutes()), (since % time.Minute).Seconds())
+	fmt.Fprintf(t.out, "%s %s\n", stamp, strings.ReplaceAll(text, "\n", "\n"+indent))
 }
 
 // act begins a new part of the story.
