@@ -125,17 +125,8 @@ func (a *Autoscaler) progress(r report.Report) {
 	}
 }
 
-// errorType is the word for an iteration's error that dashboards know. Of several errors, one that passes by itself counts last.
+// errorType is the word for an iteration's error that dashboards know.
 func errorType(err error) metrics.ErrorType {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the join itself, not what it holds
-		kind := metrics.ErrorTransient
-		for _, one := range several.Unwrap() {
-			if kind = errorType(one); kind != metrics.ErrorTransient {
-				break
-			}
-		}
-		return kind
-	}
 	if _, ok := errors.AsType[*refreshError](err); ok {
 		return metrics.ErrorCloudProvider
 	}
