@@ -338,7 +338,7 @@ func TestAnErrorWithOnePodKeepsNodesFromBeingRemoved(t *testing.T) {
 	}
 	w.leave("p")
 	w.to(10 * time.Second)
-	if w.err != nil || len(w.last.ScaleDown.Started) != 1 {
-		t.Errorf("error %v, removals %v; want the idle node to go now", w.err, w.last.ScaleDown.Started)
+	if errors.Join(w.last.Errors...) != nil || len(w.last.ScaleDown.Started) != 1 {
+		t.Errorf("error %v, removals %v; want the idle node to go now", errors.Join(w.last.Errors...), w.last.ScaleDown.Started)
 	}
 }

@@ -144,8 +144,8 @@ func TestARandomWorldKeepsTheInvariantsAndComesToRest(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := play(t, uint64(seed), iterations) //nolint:gosec // small
-			if w.err != nil {
-				t.Errorf("the last iteration ended with %v", w.err)
+			if err := errors.Join(append(w.last.Errors, w.err)...); err != nil {
+				t.Errorf("the last iteration met %v", err)
 			}
 			for _, node := range all[*corev1.Node](w.source.nodes()) {
 				if tainted(node, taints.ToBeDeleted) || node.Spec.Unschedulable {
@@ -177,5 +177,36 @@ func TestARandomWorldIsTheSameEachTime(t *testing.T) {
 	}
 	if len(first.writes()) < 10 || !slices.ContainsFunc(first.writes(), func(line string) bool { return strings.Contains(line, "refused") }) {
 		t.Errorf("little happens in this world: %v", first.writes())
+	}
+}
+
+// failures keeps what a test complains about.
+type failures struct {
+	testing.TB
+	texts []string
+}
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
+
+func TestTheWorldNoticesWritesThatBreakAnInvariant(t *testing.T) {
+	w := newWorld(t, []string{"--max-nodes-total=5"}, group("g", 1, 9, 3))
+	w.fill("g")
+	machine := w.cloud.Machines("g")[0]
+	for want, write := range map[string]simulated.Write{
+		"above its maximum":           {Group: "g", From: 3, To: 10},
+		"above the limit 5":           {Group: "g", From: 3, To: 6},
+		"below its minimum":           {Group: "g", From: 3, To: 0},
+		"that exist or may still arr": {Group: "g", From: 3, To: 2},
+		"was ended with pod":          {Group: "g", From: 3, To: 3, Ended: []simulated.Machine{machine}},
+	} {
+		heard := &failures{TB: t}
+		w.TB = heard
+		w.checkWrite(write)
+		w.TB = t
+		if !slices.ContainsFunc(heard.texts, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("a write of %+v makes it complain %q, want %q", write, heard.texts, want)
+		}
 	}
 }
