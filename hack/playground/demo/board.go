@@ -81,6 +81,8 @@ func (b *board) app(name string) podCount {
 			continue
 		}
 		switch {
+		case pod.Phase == "Succeeded" || pod.Phase == "Failed":
+			// nothing of it runs; whether it is tidied up changes nothing
 		case pod.Ending:
 			n.ending++
 		case pod.Phase == "Running":
@@ -128,6 +130,17 @@ func (b *board) readyNodes() int {
 // sized tells whether a group has a size in every respect: as wished and as it is.
 func (b *board) sized(name string, n int) bool {
 	return b.groups[name].desired == n && b.groups[name].live == n
+}
+
+// orphans counts the pods whose node is gone: they are tidied up some seconds later.
+func (b *board) orphans() int {
+	n := 0
+	for _, pod := range b.pods {
+		if _, ok := b.nodes[pod.Node]; !ok && pod.Node != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // total is the sum of all desired sizes.

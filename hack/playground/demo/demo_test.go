@@ -107,6 +107,10 @@ func TestAnActEndsWhenMachinesNodesAndPodsAgree(t *testing.T) {
 		"a pod that ends":         {[]checker.Record{{Pod: &checker.Pod{UID: "x", App: "web", Phase: "Running", Ending: true}}}, false},
 		"a pod that waits":        {[]checker.Record{pod("x", "ledger", "", "Pending")}, false},
 		"a pod that has gone":     {[]checker.Record{{Pod: &checker.Pod{UID: "giant", App: "giant", Gone: true}}}, false},
+		"a finished pod that is being tidied up": {
+			[]checker.Record{{Pod: &checker.Pod{UID: "x", App: "report", Node: "n1", Phase: "Succeeded", Ending: true}}}, true,
+		},
+		"a finished pod of a node that is gone": {[]checker.Record{pod("x", "report", "n0", "Succeeded")}, false},
 	}
 	all := acts()
 	for name, test := range tests {

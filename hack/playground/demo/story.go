@@ -26,7 +26,7 @@ type act struct {
 }
 
 // actTimeout is several times what an act takes on a slow machine.
-const actTimeout = 75 * time.Second
+const actTimeout = 90 * time.Second
 
 func acts() []act {
 	return []act{
@@ -89,7 +89,8 @@ func predict(groups []cluster.NodeGroup, first map[string][]string) ([]checker.G
 	}
 }
 
-// settledAt tells whether the groups have these sizes, nodes and machines agree, and the pods that are to be there at the end run.
+// settledAt tells whether the groups have these sizes, nodes and machines agree, the pods that are to be there at the end run, and what
+// machines that are gone have left was tidied up.
 func (b *board) settledAt(sizes map[string]int) bool {
 	for name, n := range sizes {
 		if !b.sized(name, n) {
@@ -102,7 +103,7 @@ func (b *board) settledAt(sizes map[string]int) bool {
 			return false
 		}
 	}
-	return len(b.nodes) == b.total() && b.readyNodes() == b.total()
+	return len(b.nodes) == b.total() && b.readyNodes() == b.total() && b.orphans() == 0
 }
 
 // apply applies the manifests of apps.
