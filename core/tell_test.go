@@ -20,7 +20,7 @@ import (
 // lines are the messages in the log so far, with the node or the group that they are about.
 func (w *world) lines() []string {
 	var out []string
-	for _, line := range strings.Split(strings.TrimSpace(w.logs.String()), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(w.logs.String()), "\n") {
 		if match := message.FindStringSubmatch(line); match != nil {
 			out = append(out, match[1]+about(line))
 		}

@@ -184,7 +184,7 @@ func TestAGroupThatCannotBeReadStopsNobodyElse(t *testing.T) {
 	if got := w.metric("cluster_autoscaler_node_group_set_aside", `"a"`); got != 1 {
 		t.Errorf("the metric says %v for group a, want 1", got)
 	}
-	if doc := w.status(); len(doc.SetAside) != 1 || doc.SetAside[0].Name != "a" || !strings.Contains(doc.SetAside[0].Error, errNotFound.Error()) || !doc.SetAside[0].Since.Equal(ptr(stamp(w.start))) {
+	if doc := w.status(); len(doc.SetAside) != 1 || doc.SetAside[0].Name != "a" || !strings.Contains(doc.SetAside[0].Error, errNotFound.Error()) || !doc.SetAside[0].Since.Equal(new(stamp(w.start))) {
 		t.Errorf("the status says %+v, want group a since the start", doc.SetAside)
 	}
 	w.cloud.Clear(simulated.ReadSize, "a")

@@ -406,7 +406,7 @@ func (w *world) checkWrite(write simulated.Write) {
 	alive := 0
 	for _, machine := range w.cloud.Machines(write.Group) {
 		i := machine.Instance
-		if i.State != cloudprovider.InstanceDeleting && !(i.Placeholder && i.Error != nil) {
+		if i.State != cloudprovider.InstanceDeleting && (!i.Placeholder || i.Error == nil) {
 			alive++
 		}
 	}
@@ -435,5 +435,3 @@ func (w *world) status() status.Document {
 }
 
 func stamp(at time.Time) metav1.Time { return metav1.NewTime(at.UTC()) }
-
-func ptr[T any](v T) *T { return &v }

@@ -17,7 +17,7 @@ import (
 )
 
 // version is set by the linker; a plain go build takes it from the module instead.
-var version = "" //nolint:gochecknoglobals // -X can set nothing but a package variable
+var version = ""
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))

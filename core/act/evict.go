@@ -225,7 +225,7 @@ func (a *Actuator) attempt(ctx context.Context, l *leaver, limit time.Duration, 
 
 // refusal explains why the API server would not evict the pod, and tells whether a pod of the budget that refuses is ending: one
 // that should have been gone long ago doesn't count.
-func (a *Actuator) refusal(pod *corev1.Pod, err error, now time.Time) (why error, ending bool) {
+func (a *Actuator) refusal(pod *corev1.Pod, err error, now time.Time) (why error, ending bool) { //nolint:revive // the error is what is explained
 	why = fmt.Errorf("evicting pod %s: %w", nameOf(pod), err)
 	if !apierrors.IsTooManyRequests(err) {
 		return why, false

@@ -285,7 +285,7 @@ func (w *world) podsOn(wanted func(*corev1.Pod) bool) []*corev1.Pod {
 type listers struct{ w *world }
 
 func (l listers) Node(name string) (*corev1.Node, bool) {
-	n, err := l.w.Node(context.Background(), name) //nolint:usetesting // the fake does not look at it
+	n, err := l.w.Node(context.Background(), name)
 	return n, err == nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,12 +171,7 @@ func (a *Actuator) ourScheduler(pod *corev1.Pod) bool {
 	if len(allowed) == 0 {
 		return true
 	}
-	for _, name := range allowed {
-		if pod.Spec.SchedulerName == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(allowed, pod.Spec.SchedulerName)
 }
 
 // awaitAnnotations gives those who asked for it time, up to a limit (scale-down 5.6).

@@ -139,7 +139,7 @@ func (s *Source) pods(seen *Observation) error {
 }
 
 func (s *Source) csiNodes() ([]*storagev1.CSINode, error) {
-	if s.off(resourceCSINodes) != nil {
+	if !s.reads(resourceCSINodes) {
 		return nil, nil
 	}
 	csiNodes, err := s.factory.Storage().V1().CSINodes().Lister().List(labels.Everything())
@@ -159,7 +159,7 @@ func (s *Source) controllers(seen *Observation) error {
 		slices.SortFunc(sets, byName)
 		seen.DaemonSets = sets
 	}
-	if s.off(resourcePDBs) != nil {
+	if !s.reads(resourcePDBs) {
 		return nil
 	}
 	budgets, err := s.PodDisruptionBudgets()

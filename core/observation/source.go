@@ -191,3 +191,6 @@ func (s *Source) off(name string) error {
 	}
 	return w.problem()
 }
+
+// reads tells whether the resource can be read.
+func (s *Source) reads(name string) bool { return s.off(name) == nil }

@@ -248,7 +248,7 @@ type lots []*lot
 
 // crop takes up to parallel nodes in all, and up to draining of those that are drained. One group that goes as a whole may exceed them if
 // it is the first and there is any room.
-func (all lots) crop(parallel, draining int) (empty, drained []*removable) {
+func (all lots) crop(parallel, draining int) (empty, drained []*removable) { //nolint:gocyclo // three passes over one budget
 	first := true
 	for _, l := range all {
 		if !l.atomic || len(l.empty) == 0 {

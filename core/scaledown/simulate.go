@@ -134,7 +134,7 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	}
 	if len(pods.Move) > 0 {
 		if off := u.budgetsOff(); off != nil {
-			return nil, report.UnexpectedError{Error: "PodDisruptionBudgets cannot be read: " + off.Error()}, nil
+			return nil, report.UnexpectedError{Error: "PodDisruptionBudgets cannot be read: " + off.Error()}, nil //nolint:nilerr // it keeps one node
 		}
 	}
 	snapshot.Fork()
@@ -200,8 +200,8 @@ func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.
 		for equal < len(pods) && podfacts.Priority(pods[equal]) == podfacts.Priority(pods[0]) {
 			equal++
 		}
-		if why, err := u.moveGroup(ctx, node, pods[:equal]); err != nil || why != nil {
-			return why, err
+		if why := u.moveGroup(ctx, node, pods[:equal]); why != nil {
+			return why, nil
 		}
 		pods = pods[equal:]
 	}
@@ -220,7 +220,7 @@ func compare(a, b int32) int {
 }
 
 // moveGroup places pods of one priority: first those that fit where they fitted before, then the others in order.
-func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) report.Reason {
 	accept := func(to *corev1.Node) bool { return u.destinations[to.Name] && to.Name != node.Name }
 	var rest []*corev1.Pod
 	for _, pod := range pods {
@@ -229,7 +229,7 @@ func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev
 		if there, known := u.in.Snapshot.Node(to); hinted && known && accept(there) {
 			rejection, err := u.scheduler.Place(ctx, u.in.Snapshot, moved, to)
 			if err != nil {
-				return report.UnexpectedError{Error: err.Error()}, nil //nolint:nilerr // one pod's trouble keeps one node
+				return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 			}
 			if rejection == nil {
 				u.hints.note(pod, to)
@@ -242,14 +242,14 @@ func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev
 		placement, rejections, err := u.scheduler.PlaceAnywhere(ctx, u.in.Snapshot, guest(pod), simulator.Search{StartAfter: u.lastMatch, Accept: accept})
 		switch {
 		case err != nil:
-			return report.UnexpectedError{Error: err.Error()}, nil //nolint:nilerr // one pod's trouble keeps one node
+			return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 		case placement.Node == "":
-			return noPlace(pod, rejections), nil
+			return noPlace(pod, rejections)
 		}
 		u.lastMatch = placement.Index
 		u.hints.note(pod, placement.Node)
 	}
-	return nil, nil //nolint:nilnil // no reason: every pod has a place
+	return nil
 }
 
 // guest is the pod as it comes to another node.

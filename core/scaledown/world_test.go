@@ -3,6 +3,7 @@ package scaledown_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,6 @@ type world struct {
 	deletions []observation.Deletion
 	limits    map[string]int64
 	missing   []string // nodes that the snapshot lacks
-	lost      map[string]bool
 	upcoming  []simtest.NodeBuilder
 	pending   map[string]string // pods of the list that wait, by the node where the earlier steps placed them
 	state     func(*clusterstate.State)
@@ -168,12 +168,7 @@ func (w world) snapshot(t testing.TB, nodes []*corev1.Node) *simulator.Snapshot 
 }
 
 func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(all, one)
 }
 
 func must(t testing.TB, err error) {

@@ -1,6 +1,7 @@
 package scaleup
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -37,9 +38,7 @@ func newAccounts(in In) accounts {
 	for i := range in.Groups {
 		a.groups[in.Groups[i].ID] = &in.Groups[i]
 	}
-	for resource, limit := range in.Limits.Max {
-		a.left[resource] = limit
-	}
+	maps.Copy(a.left, in.Limits.Max)
 	for _, node := range in.Snapshot.Nodes() {
 		a.nodes++
 		id, ok := in.Members[node.Name]

@@ -3,6 +3,7 @@ package scaleup_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -63,9 +64,7 @@ func (w world) on(id cloudprovider.GroupID, node simtest.NodeBuilder, cpu string
 	w.nodes = append(slices.Clone(w.nodes), n)
 	if id != "" {
 		members := map[string]cloudprovider.GroupID{n.Name: id}
-		for name, group := range w.members {
-			members[name] = group
-		}
+		maps.Copy(members, w.members)
 		w.members = members
 	}
 	if cpu != "" {

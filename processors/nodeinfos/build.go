@@ -3,6 +3,7 @@ package nodeinfos
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -186,9 +187,7 @@ func merged(have, more corev1.ResourceList) corev1.ResourceList {
 	if have == nil {
 		return more
 	}
-	for name, quantity := range more {
-		have[name] = quantity
-	}
+	maps.Copy(have, more)
 	return have
 }
 

@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,12 +42,8 @@ func want(t *testing.T, doc status.Document, data, annotations map[string]string
 		},
 		Data: map[string]string{"status": text(t, doc)},
 	}
-	for key, value := range data {
-		object.Data[key] = value
-	}
-	for key, value := range annotations {
-		object.Annotations[key] = value
-	}
+	maps.Copy(object.Data, data)
+	maps.Copy(object.Annotations, annotations)
 	return object
 }
 

@@ -236,6 +236,7 @@ func distance(reason report.Reason) int {
 		return 1
 	case simulator.TaintNotTolerated, simulator.NodeUnschedulable:
 		return 2
+	default: // the others have one answer
 	}
 	if _, filtered := reason.(report.Rejected); filtered {
 		return 3

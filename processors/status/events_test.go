@@ -22,7 +22,7 @@ var (
 	onNode   = status.Object{Kind: status.KindNode, Name: "n-1", UID: "n-1"}
 	onPod    = status.Object{Kind: status.KindPod, Namespace: "default", Name: "p", UID: "pod-default-p"}
 	podRef   = report.PodRef{Namespace: "default", Name: "p", UID: "pod-default-p"}
-	cause    = errors.New("the cloud says no")
+	errCause = errors.New("the cloud says no")
 )
 
 func normal(object status.Object, reason, message string) status.Event {
@@ -62,14 +62,14 @@ func TestEventsOfAnIteration(t *testing.T) {
 			want:   []status.Event{warning(onStatus, "ScaleUpTimedOut", "Nodes added to group blue failed to register within 15m1s")},
 		},
 		"giving back what did not come fails": {
-			report: repaired(report.RepairOutcome{RepairAction: report.RepairAction{Kind: report.RevertScaleUp, Group: "blue", By: 2}, Err: cause}),
+			report: repaired(report.RepairOutcome{RepairAction: report.RepairAction{Kind: report.RevertScaleUp, Group: "blue", By: 2}, Err: errCause}),
 			want:   []status.Event{warning(onStatus, "FailedToRevertScaleUp", "Failed to revert the scale-up of group blue: the cloud says no")},
 		},
 		"or succeeds, or is refused, which is no event": {
 			report: report.Report{Cluster: healthy, Repair: report.Repair{Outcomes: []report.RepairOutcome{
 				{RepairAction: report.RepairAction{Kind: report.RevertScaleUp, Group: "blue"}, Lowered: 2},
 				{RepairAction: report.RepairAction{Kind: report.RevertScaleUp, Group: "blue"}, Refused: "filled"},
-				{RepairAction: report.RepairAction{Kind: report.DecreaseTarget, Group: "blue"}, Err: cause},
+				{RepairAction: report.RepairAction{Kind: report.DecreaseTarget, Group: "blue"}, Err: errCause},
 				{RepairAction: report.RepairAction{Kind: report.DeleteFailed, Group: "blue"}, Outcomes: []cloudprovider.DeleteOutcome{{Node: refs[0]}}},
 			}}},
 		},
@@ -86,7 +86,7 @@ func TestEventsOfAnIteration(t *testing.T) {
 		"machines without a node were ended, all but one": {
 			report: repaired(report.RepairOutcome{
 				RepairAction: report.RepairAction{Kind: report.DeleteUnregistered, Group: "blue", Nodes: refs},
-				Outcomes:     []cloudprovider.DeleteOutcome{{Node: refs[0]}, {Node: refs[1], Err: cause}},
+				Outcomes:     []cloudprovider.DeleteOutcome{{Node: refs[0]}, {Node: refs[1], Err: errCause}},
 			}),
 			want: []status.Event{
 				normal(onStatus, "DeleteUnregistered", "Removed unregistered node i-1"),
@@ -94,7 +94,7 @@ func TestEventsOfAnIteration(t *testing.T) {
 			},
 		},
 		"none of them was": {
-			report: repaired(report.RepairOutcome{RepairAction: report.RepairAction{Kind: report.DeleteUnregistered, Group: "blue", Nodes: refs}, Err: cause}),
+			report: repaired(report.RepairOutcome{RepairAction: report.RepairAction{Kind: report.DeleteUnregistered, Group: "blue", Nodes: refs}, Err: errCause}),
 			want: []status.Event{
 				warning(onStatus, "DeleteUnregisteredFailed", "Failed to remove node i-1: the cloud says no"),
 				warning(onStatus, "DeleteUnregisteredFailed", "Failed to remove node i-2: the cloud says no"),
@@ -125,7 +125,7 @@ func TestEventsOfAnIteration(t *testing.T) {
 			report: up(report.ScaleUp{
 				Result: report.ScaleUpSuccessful,
 				Outcomes: []report.ResizeOutcome{grown, {
-					Resize: report.Resize{Group: "green", From: 0, To: 3, Max: 2}, Granted: 2, Err: cause,
+					Resize: report.Resize{Group: "green", From: 0, To: 3, Max: 2}, Granted: 2, Err: errCause,
 				}},
 				Pods: pods(report.PodVerdict{Pod: podRef, Fate: report.PodTriggered, Grown: "blue"}),
 			}),
@@ -152,7 +152,7 @@ func TestEventsOfAnIteration(t *testing.T) {
 		"the only group that fits fails to grow": {
 			report: up(report.ScaleUp{
 				Result:   report.ScaleUpError,
-				Outcomes: []report.ResizeOutcome{{Resize: report.Resize{Group: "blue", From: 2, To: 5, Max: 9}, Err: cause}},
+				Outcomes: []report.ResizeOutcome{{Resize: report.Resize{Group: "blue", From: 2, To: 5, Max: 9}, Err: errCause}},
 				Pods:     pods(refused(report.GroupVerdict{Group: "blue", Reason: report.ExecutionFailed{Error: "no"}})),
 			}),
 			want: []status.Event{warning(onStatus, "FailedToScaleUpGroup", "Scale-up failed for group blue: the cloud says no")},
@@ -221,7 +221,7 @@ func TestEventsAtMomentsOfTheirOwn(t *testing.T) {
 			[]status.Event{normal(onNode, "ScaleDown", "marked the node as toBeDeleted/unschedulable")},
 		},
 		"it cannot be": {
-			[]status.Event{status.NodeTainted("n-1", cause)},
+			[]status.Event{status.NodeTainted("n-1", errCause)},
 			[]status.Event{warning(onNode, "ScaleDownFailed", "failed to mark the node as toBeDeleted/unschedulable: the cloud says no")},
 		},
 		"an old taint is removed": {
@@ -229,7 +229,7 @@ func TestEventsAtMomentsOfTheirOwn(t *testing.T) {
 			[]status.Event{normal(onNode, "ClusterAutoscalerCleanup", "removed taint ToBeDeletedByClusterAutoscaler from node n-1")},
 		},
 		"it cannot be removed": {
-			[]status.Event{status.TaintCleaned("n-1", "ToBeDeletedByClusterAutoscaler", cause)},
+			[]status.Event{status.TaintCleaned("n-1", "ToBeDeletedByClusterAutoscaler", errCause)},
 			[]status.Event{warning(onNode, "ClusterAutoscalerCleanup", "failed to remove taint ToBeDeletedByClusterAutoscaler from node n-1: the cloud says no")},
 		},
 		"the removal of an empty node begins": {
@@ -246,9 +246,9 @@ func TestEventsAtMomentsOfTheirOwn(t *testing.T) {
 		"a drained node is gone": {ended(drain, report.RemovalOK, nil), []status.Event{
 			normal(onNode, "ScaleDown", "nodes removed by cluster autoscaler"), normal(onStatus, "ScaleDown", "Scale-down: node n-1 removed with drain"),
 		}},
-		"an empty node stays": {ended(empty, report.RemovalDeletionFailed, cause),
+		"an empty node stays": {ended(empty, report.RemovalDeletionFailed, errCause),
 			[]status.Event{warning(onNode, "ScaleDownFailed", "failed to delete empty node: the cloud says no")}},
-		"a node that was to be drained stays": {ended(drain, report.RemovalEvictionFailed, cause),
+		"a node that was to be drained stays": {ended(drain, report.RemovalEvictionFailed, errCause),
 			[]status.Event{warning(onNode, "ScaleDownFailed", "failed to drain and delete node: the cloud says no")}},
 		"a pod is about to be evicted": {
 			[]status.Event{status.EvictionBegun(pod)}, []status.Event{normal(onPod, "ScaleDown", "deleting pod for node scale down")},
