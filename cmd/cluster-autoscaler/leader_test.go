@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,11 @@ func TestAStandbyThatIsToldToEndLeavesTheLeaseAlone(t *testing.T) {
 func TestALeaderThatLosesItsLeaseStopsItsWorkAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
+		var taken atomic.Bool
+		client.PrependReactor("update", "leases", func(kubetesting.Action) (bool, runtime.Object, error) { // the cluster in memory knows no conflicts
+			conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "cluster-autoscaler", errors.New("it has changed"))
+			return taken.Load(), nil, conflict
+		})
 		began, stopped := make(chan struct{}), make(chan struct{})
 		ended := make(chan error, 1)
 		go func() {
@@ -151,9 +157,7 @@ func TestALeaderThatLosesItsLeaseStopsItsWorkAndSaysSo(t *testing.T) {
 		if _, err := client.CoordinationV1().Leases("kube-system").Update(t.Context(), foreignLease("other", time.Now()), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		client.PrependReactor("update", "leases", func(kubetesting.Action) (bool, runtime.Object, error) { // the cluster in memory knows no conflicts
-			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "cluster-autoscaler", errors.New("it has changed"))
-		})
+		taken.Store(true)
 		if err := <-ended; !errors.Is(err, errLeaseLost) {
 			t.Errorf("error %v, want that the Lease was lost", err)
 		}
