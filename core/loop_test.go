@@ -51,7 +51,7 @@ func (w *world) until(after time.Duration) {
 // passes are the times at which iterations began, rounded to ten times what one takes.
 func (w *world) passes() []time.Duration {
 	var out []time.Duration
-	for _, at := range w.source.at {
+	for _, at := range w.source.began() {
 		out = append(out, at.Sub(w.start).Truncate(10*took))
 	}
 	return out
@@ -115,11 +115,11 @@ func TestPodsThatComeDuringAnIterationMakeOneMore(t *testing.T) {
 func TestAChangeInTheCloudCutsThePauseShort(t *testing.T) {
 	live(t, setting{groups: []simulated.Group{group("g", 0, 9, 0)}, cloud: simulated.Options{NotifyChanges: true}}, func(w *world) {
 		w.until(4 * second)
-		before := len(w.source.at)
+		before := len(w.source.began())
 		_, err := w.cloud.SetTarget("g", 1)
 		w.must(err)
 		w.until(5 * second)
-		if got := len(w.source.at) - before; got != 1 {
+		if got := len(w.source.began()) - before; got != 1 {
 			t.Errorf("%d iterations in the second after the change, want 1: %v", got, w.passes())
 		}
 	})
@@ -204,7 +204,7 @@ func TestAClusterThatCannotBeObservedIsNotAskedWithoutPause(t *testing.T) {
 		w.put(w.young("p", "3").Build())
 		w.settle()
 		w.until(5*second + 200*time.Millisecond)
-		w.source.err = errors.New("no route to host")
+		w.source.fail(errors.New("no route to host"))
 		w.until(40 * second)
 		if got := len(w.passes()); got > 6 {
 			t.Errorf("%d iterations in 40 seconds: %v", got, w.passes())

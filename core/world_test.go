@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,21 +91,44 @@ type world struct {
 type source struct {
 	*observation.Source
 	woken chan struct{}
-	err   error // what observing meets; nil: nothing
 	// observed is called when an iteration has observed; nil: nobody is.
 	observed func()
-	at       []time.Time // when iterations began
+
+	mu  sync.Mutex  // guards what follows: in live stories the loop has a goroutine of its own
+	err error       // what observing meets; nil: nothing
+	at  []time.Time // when iterations began
+}
+
+// fail sets what observing meets; nil: nothing.
+func (s *source) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// began are the times at which iterations began.
+func (s *source) began() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at)
+}
+
+// begins notes that an iteration begins and says what it meets.
+func (s *source) begins(at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = append(s.at, at)
+	return s.err
 }
 
 func (s *source) Woken() <-chan struct{} { return s.woken }
 
 func (s *source) Observe(ctx context.Context, at time.Time, deletions []observation.Deletion) (observation.Observation, error) {
-	s.at = append(s.at, at)
 	if s.observed != nil {
 		defer s.observed()
 	}
-	if s.err != nil {
-		return observation.Observation{}, s.err
+	if err := s.begins(at); err != nil {
+		return observation.Observation{}, err
 	}
 	return s.Source.Observe(ctx, at, deletions)
 }
