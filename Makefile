@@ -66,7 +66,7 @@ fmt: ## Format the code
 
 .PHONY: generate
 generate: ## Make generated files anew
-	$(GO) generate ./...
+	hack/generate.sh
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters

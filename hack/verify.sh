@@ -10,7 +10,7 @@ if [ -n "$unformatted" ]; then
   echo "$unformatted" >&2
   exit 1
 fi
-go generate ./...
+hack/generate.sh
 for module in . hack/playground; do
   (cd "$module" && go mod tidy -diff) || { echo "$module/go.mod is not tidy (run go mod tidy there)" >&2; exit 1; }
 done
