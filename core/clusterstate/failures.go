@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -18,9 +17,6 @@ const (
 	codeTimeout       = "timeout"
 	codeCloudProvider = "cloudProviderError"
 )
-
-// distinctMessages is how many different texts an event quotes before it hints at more.
-const distinctMessages = 3
 
 // refused draws the consequence of an error of the cloud: the reaction that its type asks for. It returns how many nodes have
 // to be counted as asked for although no answer says so.
@@ -172,16 +168,7 @@ func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
 		if m.request != nil {
 			m.reduce(f.Count)
 		}
-		r.backOff(gs.Group, failure{class: f.Class, code: f.Code, message: Joined(f.Messages)}, r.seen.At)
+		r.backOff(gs.Group, failure{class: f.Class, code: f.Code, message: f.Message()}, r.seen.At)
 	}
 	return news
-}
-
-// Joined is one text of several distinct ones; it ends in ", ..." where there are more than three.
-func Joined(messages []string) string {
-	text := strings.Join(messages, ", ")
-	if len(messages) > distinctMessages {
-		text += ", ..."
-	}
-	return text
 }

@@ -182,10 +182,10 @@ func TestFailedInstancesAreNewsOnce(t *testing.T) {
 
 // Case S34.
 func TestAnEventQuotesDistinctMessagesAndHintsAtMoreThanThree(t *testing.T) {
-	if got, want := clusterstate.Joined([]string{"a", "b", "c"}), "a, b, c"; got != want {
+	if got, want := (report.FailedInstances{Messages: []string{"a", "b", "c"}}).Message(), "a, b, c"; got != want {
 		t.Errorf("three messages are %q, want %q", got, want)
 	}
-	if got, want := clusterstate.Joined([]string{"a", "b", "c", "d"}), "a, b, c, d, ..."; got != want {
+	if got, want := (report.FailedInstances{Messages: []string{"a", "b", "c", "d"}}).Message(), "a, b, c, d, ..."; got != want {
 		t.Errorf("four messages are %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -170,6 +171,18 @@ type FailedInstances struct {
 	Class    cloudprovider.ErrorClass
 	Code     string
 	Messages []string // distinct, ascending
+}
+
+// distinctMessages is how many different texts are quoted before a hint at more.
+const distinctMessages = 3
+
+// Message is one text of all messages; it ends in ", ..." where there are more than three (loop-and-scale-up 2.6a).
+func (f FailedInstances) Message() string {
+	text := strings.Join(f.Messages, ", ")
+	if len(f.Messages) > distinctMessages {
+		text += ", ..."
+	}
+	return text
 }
 
 // Resize is a wish to raise the target of one group.

@@ -87,7 +87,7 @@ func repairEvents(repair report.Repair) []Event {
 	}
 	for _, failed := range repair.Failed {
 		events = append(events, cluster(true, "ScaleUpFailed", "Failed adding %d nodes to group %s due to %s.%s; source errors: %s",
-			failed.Count, failed.Group, failed.Class, failed.Code, joined(failed.Messages)))
+			failed.Count, failed.Group, failed.Class, failed.Code, failed.Message()))
 	}
 	for _, outcome := range repair.Outcomes {
 		switch outcome.Kind {
@@ -119,17 +119,6 @@ func unregisteredEvents(outcome report.RepairOutcome) []Event {
 		events = append(events, cluster(false, "DeleteUnregistered", "Removed unregistered node %s", o.Node.Name))
 	}
 	return events
-}
-
-// distinctMessages is how many different texts an event quotes before it hints at more.
-const distinctMessages = 3
-
-func joined(messages []string) string {
-	text := strings.Join(messages, ", ")
-	if len(messages) > distinctMessages {
-		text += ", ..."
-	}
-	return text
 }
 
 // GrowBegun is the event before a group is resized.
