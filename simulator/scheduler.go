@@ -35,6 +35,9 @@ type Options struct {
 	Profile Profile
 	// Parallelism is how many nodes are looked at at once, at least 1. It does not change any answer.
 	Parallelism int
+	// FrameworkOnly asks the framework about every pod and node, instead of taking what follows from earlier answers and from
+	// arithmetic. The answers are the same (--simulator-fast-path=false).
+	FrameworkOnly bool
 	// Without names plug-ins that are left out because an API that they need is absent (see PluginsNeeding).
 	Without []string
 	// Disabled says of a plug-in whether it is out of action now; nil: none ever is. It is asked at every question, so that a plug-in can
