@@ -1,0 +1,4 @@
+package document
+
+// places says where each object stands.
+type places struct{}
