@@ -82,6 +82,8 @@ type Autoscaler struct {
 	settled bool
 	// fixed is the end of a window for new pods that does not end sooner when no other joins them.
 	fixed time.Time
+	// rhythm is that of Step.
+	rhythm rhythm
 }
 
 // New returns an Autoscaler whose memory is empty. It starts nothing.

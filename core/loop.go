@@ -18,7 +18,7 @@ func (a *Autoscaler) Run(ctx context.Context) {
 	previous := a.clock.Now()
 	last := previous
 	for ctx.Err() == nil {
-		a.iterate(ctx)
+		_, _ = a.iterate(ctx) // the report was told, the error logged
 		waited := a.clock.Now()
 		if !a.wait(ctx, previous) {
 			return
@@ -30,11 +30,11 @@ func (a *Autoscaler) Run(ctx context.Context) {
 }
 
 // iterate runs one iteration and records how it went.
-func (a *Autoscaler) iterate(ctx context.Context) {
+func (a *Autoscaler) iterate(ctx context.Context) (report.Report, error) {
 	start := a.clock.Now()
 	a.health.Active()
 	a.metrics.Activity(metrics.ActivityMain, start)
-	_, err := a.RunOnce(ctx)
+	told, err := a.RunOnce(ctx)
 	end := a.clock.Now()
 	a.metrics.Took(metrics.FunctionMain, end.Sub(start))
 	if err != nil && ctx.Err() == nil {
@@ -42,40 +42,65 @@ func (a *Autoscaler) iterate(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "Iteration failed", "type", string(kind))
 		if kind != metrics.ErrorTransient {
 			a.metrics.Error(kind)
-			return
+			return told, err
 		}
 	}
 	a.health.Succeeded()
 	a.metrics.Activity(metrics.ActivityMainSuccessful, end)
+	return told, err
 }
 
 // quiet is how long no other pod may turn unschedulable for a burst of pods to be over. A controller creates pods much faster
 // than one in this time; more delays the scale-up for each burst by as much.
 const quiet = 300 * time.Millisecond
 
-// wait pauses until the next iteration is due; false: ctx ended. since is when the iteration before the last one began: work that was begun
-// since then makes the next iteration due at once (loop-and-scale-up 1.1).
-func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
+// pauseKind is what may end a pause before its time.
+type pauseKind int
+
+const (
+	pauseUnset  pauseKind = iota
+	pauseNone             // there is no pause: work was begun lately
+	pauseOpen             // a pod that turns unschedulable, or a change in the cloud
+	pauseClosed           // nothing
+	pauseBurst            // that no other pod turns unschedulable for a while
+)
+
+// pause says how long the loop pauses after the iteration that has just ended, and what may cut it short. since is when the iteration before
+// that one began: work that was begun since then makes the next iteration due at once (loop-and-scale-up 1.1).
+func (a *Autoscaler) pause(since time.Time) (pauseKind, time.Duration) {
 	hurried := a.settled
 	a.settled = false
-	pause := a.options.Loop.ScanInterval
-	woken, changed := a.source.Woken(), a.cloud.Changed()
+	interval := a.options.Loop.ScanInterval
 	switch {
 	case !a.options.Loop.FrequentLoops:
-		woken, changed = nil, nil
+		return pauseClosed, interval
 	case a.young != nil && !hurried && !a.young.Until.Equal(a.fixed):
-		return a.settle(ctx, *a.young)
+		return pauseBurst, min(a.left(*a.young), interval)
 	case a.young != nil:
 		a.fixed = a.young.Until
-		pause = min(pause, a.left(*a.young))
+		return pauseOpen, min(interval, a.left(*a.young))
 	case !a.lastProgress.Before(since):
-		select {
-		case <-woken: // the iteration that starts now sees that pod too
-		default:
-		}
-		return ctx.Err() == nil
+		return pauseNone, 0
+	default:
+		return pauseOpen, interval
 	}
-	timer := a.clock.NewTimer(pause)
+}
+
+// wait pauses until the next iteration is due; false: ctx ended. since is as for pause.
+func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
+	kind, length := a.pause(since)
+	woken, changed := a.source.Woken(), a.cloud.Changed()
+	switch kind {
+	case pauseNone:
+		a.drain()
+		return ctx.Err() == nil
+	case pauseBurst:
+		return a.settle(ctx, length)
+	case pauseClosed:
+		woken, changed = nil, nil
+	case pauseOpen, pauseUnset:
+	}
+	timer := a.clock.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -87,14 +112,24 @@ func (a *Autoscaler) wait(ctx context.Context, since time.Time) bool {
 	return true
 }
 
+// drain takes a wake-up that is pending: the iteration that starts now sees that pod too. It tells whether there was one.
+func (a *Autoscaler) drain() bool {
+	select {
+	case <-a.source.Woken():
+		return true
+	default:
+		return false
+	}
+}
+
 // left is how long the window for new pods is still open.
 func (a *Autoscaler) left(young report.CoolDown) time.Duration {
 	return max(0, young.Until.Sub(a.clock.Now()))
 }
 
-// settle pauses until a burst of new pods is over: no other one has joined for a while, or its window is closed.
-func (a *Autoscaler) settle(ctx context.Context, young report.CoolDown) bool {
-	window := a.clock.NewTimer(min(a.left(young), a.options.Loop.ScanInterval))
+// settle pauses until a burst of new pods is over: no other one has joined for a while, or its window, so long from now, is closed.
+func (a *Autoscaler) settle(ctx context.Context, left time.Duration) bool {
+	window := a.clock.NewTimer(left)
 	defer window.Stop()
 	pause := a.clock.NewTimer(quiet)
 	defer func() { pause.Stop() }()
