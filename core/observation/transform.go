@@ -18,6 +18,10 @@ type trimmer struct{ pool *pool }
 
 func newTrimmer() *trimmer { return &trimmer{pool: newPool()} }
 
+// NewTransform is what a Source stores objects through, for those who hold objects that no informer has brought. It changes them and never
+// fails; parts of what it returns are shared. It is safe for concurrent use.
+func NewTransform() cache.TransformFunc { return newTrimmer().transform }
+
 // transform is a cache.TransformFunc. It may change the object, which nobody else has seen yet, and never fails.
 func (t *trimmer) transform(object any) (any, error) {
 	if deleted, ok := object.(cache.DeletedFinalStateUnknown); ok {
