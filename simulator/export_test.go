@@ -40,16 +40,19 @@ func ContentsOf(s *Snapshot) Contents {
 	c.AntiAffinity = nodeNames(lister.HavePodsWithRequiredAntiAffinityList())
 	c.WideAntiAffinity = nodeNames(lister.HavePodsWithRequiredNonHostScopedAntiAffinityList())
 	for i, n := range s.index.order {
-		if s.index.infos[i] != fwk.NodeInfo(n.info) || s.nodes[n.info.Node().Name] != n {
-			panic("the index and the map of nodes differ at " + n.info.Node().Name)
+		if s.index.infos[i] != fwk.NodeInfo(&n.view) || s.nodes[n.object.Name] != n {
+			panic("the index and the map of nodes differ at " + n.object.Name)
 		}
+		info := n.view.made()
+		offered := n.offered.resources()
+		offered[corev1.ResourcePods] = int64(n.allowedPods)
 		node := NodeContents{
-			Object: n.info.Node(), CSI: n.csi, Injected: n.injected > 0, Pods: s.Pods(n.info.Node().Name),
-			Requested: s.Requested(n.info.Node().Name), Allocatable: resourcesOf(n.info.Allocatable),
-			NonZeroRequested: [2]int64{n.info.NonZeroRequested.MilliCPU, n.info.NonZeroRequested.Memory},
-			Ports:            n.info.UsedPorts, Claims: n.info.PVCRefCounts,
+			Object: n.object, CSI: n.csi, Injected: n.injected > 0, Pods: s.Pods(n.object.Name),
+			Requested: s.Requested(n.object.Name), Allocatable: offered,
+			NonZeroRequested: [2]int64{info.NonZeroRequested.MilliCPU, info.NonZeroRequested.Memory},
+			Ports:            info.UsedPorts, Claims: info.PVCRefCounts,
 		}
-		for _, info := range n.info.Pods {
+		for _, info := range info.Pods {
 			node.Infos = append(node.Infos, string(info.GetPod().UID))
 		}
 		slices.Sort(node.Infos)
@@ -62,7 +65,7 @@ func ContentsOf(s *Snapshot) Contents {
 		}
 		slices.SortFunc(chain, func(a, b *placement) int { return int(b.turn) - int(a.turn) })
 		for _, p := range chain {
-			c.Places[key] = append(c.Places[key], p.node.info.Node().Name)
+			c.Places[key] = append(c.Places[key], p.node.object.Name)
 		}
 	}
 	return c
@@ -83,7 +86,7 @@ func LogLength(s *Snapshot) int { return len(s.log) }
 func CheckWithClaims(ctx context.Context, s *Scheduler, snap *Snapshot, pod *corev1.Pod) *Rejection {
 	s.ask(snap)
 	defer s.answered()
-	a := newAttempt(s.filters, pod)
+	a := newAttempt(s.filters, snap.know(pod))
 	status := a.preFilter(ctx)
 	return a.rejection(nil, status)
 }
@@ -118,7 +121,7 @@ func EmptyDRAManager() fwk.SharedDRAManager { return noDevices{} }
 // DecidedAfter is the position that a scan settles on when the pod fits at these, and the answers come in this order.
 func DecidedAfter(positions ...int) int {
 	const count = 10
-	s := &scan{decided: count, statuses: make([]*fwk.Status, count)}
+	s := &scan{decided: count, ring: ring{length: count}, statuses: make([]*fwk.Status, count)}
 	for _, position := range positions {
 		s.settle(position, nil)
 	}

@@ -66,7 +66,7 @@ func (l nodeInfoLister) Get(name string) (fwk.NodeInfo, error) {
 	if !ok {
 		return nil, fmt.Errorf("the snapshot has no node %q", name)
 	}
-	return n.info, nil
+	return &n.view, nil
 }
 
 type storageInfoLister struct{ question *question }

@@ -25,17 +25,17 @@ func compareNodes(a, b *node) int {
 	if order := cmp.Compare(a.injected, b.injected); order != 0 || a.injected != 0 {
 		return order
 	}
-	return strings.Compare(a.info.Node().Name, b.info.Node().Name)
+	return strings.Compare(a.object.Name, b.object.Name)
 }
 
 // swap puts n in the place of old, which has the same name; nil stands for none.
 func (x *nodeIndex) swap(old, n *node) {
-	if affinityOf(old).any || affinityOf(n).any {
-		x.stale = true // even where the kinds agree, since the lists hold the old node
+	if holdsAffinity(old) || holdsAffinity(n) {
+		x.stale = true
 	}
 	if old != nil && n != nil && compareNodes(old, n) == 0 {
 		i := x.position(old)
-		x.order[i], x.infos[i] = n, n.info
+		x.order[i], x.infos[i] = n, &n.view
 		return
 	}
 	if old != nil {
@@ -44,7 +44,7 @@ func (x *nodeIndex) swap(old, n *node) {
 	}
 	if n != nil {
 		i := x.position(n)
-		x.order, x.infos = slices.Insert(x.order, i, n), slices.Insert(x.infos, i, fwk.NodeInfo(n.info))
+		x.order, x.infos = slices.Insert(x.order, i, n), slices.Insert(x.infos, i, fwk.NodeInfo(&n.view))
 	}
 }
 
@@ -54,37 +54,8 @@ func (x *nodeIndex) position(n *node) int {
 	return i
 }
 
-// rebuild takes these nodes instead of the present ones.
-func (x *nodeIndex) rebuild(nodes map[string]*node) {
-	x.order, x.infos, x.stale = make([]*node, 0, len(nodes)), make([]fwk.NodeInfo, 0, len(nodes)), true
-	for _, n := range nodes {
-		x.order = append(x.order, n)
-	}
-	slices.SortFunc(x.order, compareNodes)
-	for _, n := range x.order {
-		x.infos = append(x.infos, n.info)
-	}
-}
-
-// affinityKinds says which of the lists a node is on.
-type affinityKinds struct{ any, anti, wideAnti bool }
-
-func affinityOf(n *node) affinityKinds {
-	if n == nil {
-		return affinityKinds{}
-	}
-	return affinityKinds{
-		any: len(n.info.PodsWithAffinity) > 0, anti: len(n.info.PodsWithRequiredAntiAffinity) > 0,
-		wideAnti: len(n.info.PodsWithRequiredNonHostScopedAntiAffinity) > 0,
-	}
-}
-
-// touch says that a pod came to a node or left it.
-func (x *nodeIndex) touch(before, after affinityKinds) {
-	if before != after {
-		x.stale = true
-	}
-}
+// holdsAffinity tells a node with pods that have affinity of any kind.
+func holdsAffinity(n *node) bool { return n != nil && n.withAffinity > 0 }
 
 // refresh makes the lists of nodes with affinity if they may have changed.
 func (x *nodeIndex) refresh() {
@@ -95,15 +66,15 @@ func (x *nodeIndex) refresh() {
 	// New slices, for the framework may still hold the old ones.
 	x.affinity, x.antiAffinity, x.wideAntiAffinity = nil, nil, nil
 	for _, n := range x.order {
-		kinds := affinityOf(n)
-		if kinds.any {
-			x.affinity = append(x.affinity, n.info)
+		if n.withAffinity > 0 {
+			x.affinity = append(x.affinity, &n.view)
 		}
-		if kinds.anti {
-			x.antiAffinity = append(x.antiAffinity, n.info)
+		if n.withAntiAffinity == 0 {
+			continue
 		}
-		if kinds.wideAnti {
-			x.wideAntiAffinity = append(x.wideAntiAffinity, n.info)
+		x.antiAffinity = append(x.antiAffinity, &n.view)
+		if len(n.view.GetPodsWithRequiredNonHostScopedAntiAffinity()) > 0 {
+			x.wideAntiAffinity = append(x.wideAntiAffinity, &n.view)
 		}
 	}
 }

@@ -1,30 +1,55 @@
 package simulator
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // node is one node of a snapshot with what lies on it.
 type node struct {
-	info       *framework.NodeInfo
-	csi        *storagev1.CSINode
-	injected   uint64 // 0: a node of the cluster; else its turn among the injected ones
-	placements []*placement
-	sorted     []*corev1.Pod // by namespace and name; nil: to be made
-	epoch      uint64
+	object   *corev1.Node
+	csi      *storagev1.CSINode
+	injected uint64 // 0: a node of the cluster; else its turn among the injected ones
+	// slot is a small number that no other node of the snapshot has; it is valid while the node is in the snapshot.
+	slot int
+	// version is another one after every change, and what it was when the change is undone.
+	version uint64
+
+	// offered is what the node has allocatable, allowedPods how many pods it takes, taken what its pods take.
+	offered, taken amounts
+	allowedPods    int
+	placements     []*placement
+	sorted         []*corev1.Pod    // by namespace and name; nil: to be made
+	ports          fwk.HostPortInfo // nil: to be made
+	withPorts      int              // pods with ports of the host
+	// withAffinity and withAntiAffinity count pods with terms of any kind, and with required terms of anti-affinity.
+	withAffinity, withAntiAffinity int
+
+	class        *nodeClass
+	classVersion int
+	view         nodeView
 }
 
 func newNode(object *corev1.Node, csi *storagev1.CSINode, injected uint64) *node {
-	info := framework.NewNodeInfo()
-	info.SetNode(object)
-	return &node{info: info, csi: csi, injected: injected}
+	n := &node{csi: csi, injected: injected}
+	n.view.node = n
+	n.set(object)
+	return n
+}
+
+// set takes over the node object.
+func (n *node) set(object *corev1.Node) {
+	n.object, n.class = object, nil
+	allocatable := framework.NewResource(object.Status.Allocatable)
+	n.offered, n.allowedPods = amountsOf(allocatable), allocatable.AllowedPodNumber
+	if info := n.view.info.Load(); info != nil {
+		info.SetNode(object)
+	}
 }
 
 func (n *node) sortedPods() []*corev1.Pod {
@@ -38,44 +63,95 @@ func (n *node) sortedPods() []*corev1.Pod {
 	return n.sorted
 }
 
+// usedPorts are the ports of the host that pods have taken.
+func (n *node) usedPorts() fwk.HostPortInfo {
+	if n.withPorts == 0 {
+		return nil
+	}
+	if n.ports == nil {
+		n.ports = fwk.HostPortInfo{}
+		for _, p := range n.placements {
+			for _, port := range p.shape.ports {
+				n.ports.Add(port.HostIP, string(port.Protocol), port.HostPort)
+			}
+		}
+	}
+	return n.ports
+}
+
 // placement is one pod on one node.
 type placement struct {
+	pod    *corev1.Pod
+	key    string
+	shape  *shape
+	held   *amounts
+	labels *labelSet // nil while nobody counts pods by their labels
+	node   *node
+	slot   int        // in node.placements
+	turn   uint64     // tells which of several placements of a pod came last
+	next   *placement // of the same pod on another node
+	// base: the pod is there in the cluster, not for a trial.
+	base bool
+	info *framework.PodInfo // nil until the framework asks
+}
+
+// ending tells a pod that is being deleted.
+func (p *placement) ending() bool { return p.pod.DeletionTimestamp != nil }
+
+// knownPod is what was worked out about a pod.
+type knownPod struct {
 	pod   *corev1.Pod
 	key   string
-	info  *framework.PodInfo
-	node  *node
-	slot  int        // in node.placements
-	turn  uint64     // tells which of several placements of a pod came last
-	next  *placement // of the same pod on another node
-	epoch uint64
+	shape *shape
+	held  *amounts
+
+	kind        *kind
+	kindVersion int
+}
+
+// maxKnown bounds how many pods are remembered that have no place: those that are tried are few, and tried often.
+const maxKnown = 200_000
+
+// know is what there is to know about the pod. Only pods that are to be tried are remembered.
+func (s *Snapshot) know(pod *corev1.Pod) *knownPod {
+	if known, ok := s.known[pod]; ok {
+		return known
+	}
+	known := &knownPod{pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod)}
+	known.held = &known.shape.held
+	if held, ok := heldByStatus(pod); ok {
+		known.held = &held
+	}
+	if len(s.known) >= maxKnown {
+		clear(s.known)
+	}
+	s.known[pod] = known
+	return known
 }
 
 func (s *Snapshot) newPlacement(pod *corev1.Pod, key string, n *node) *placement {
 	s.turn++
-	return &placement{pod: pod, key: key, info: newPodInfo(pod, key), node: n, turn: s.turn}
+	p := &placement{pod: pod, key: key, shape: s.shapeOf(pod), node: n, turn: s.turn}
+	p.held = &p.shape.held
+	if held, ok := heldByStatus(pod); ok {
+		p.held = &held
+	}
+	return p
 }
 
-// tryPlacement is newPlacement for a pod that may be tried in many places before the next Sync.
-func (s *Snapshot) tryPlacement(pod *corev1.Pod, key string, n *node) *placement {
-	s.turn++
-	info, known := s.tried[pod]
-	if !known {
-		info = newPodInfo(pod, key)
-		s.tried[pod] = info
+// podInfo is what the framework wants to know of the pod: parsed selectors, and requests once they are asked for.
+func (p *placement) podInfo() *framework.PodInfo {
+	if p.info == nil {
+		pod := p.pod
+		if pod.UID == "" { // the framework finds pods on a node by UID only
+			shadow := *pod
+			shadow.UID = types.UID(p.key)
+			pod = &shadow
+		}
+		// Affinity terms that can't be parsed are left out, as the scheduler does: the API server lets them pass.
+		p.info, _ = framework.NewPodInfo(pod)
 	}
-	return &placement{pod: pod, key: key, info: info, node: n, turn: s.turn}
-}
-
-// newPodInfo works out what the framework wants to know of a pod: parsed selectors, and requests once they are asked for.
-func newPodInfo(pod *corev1.Pod, key string) *framework.PodInfo {
-	if pod.UID == "" { // the framework finds pods on a node by UID only
-		shadow := *pod
-		shadow.UID = types.UID(key)
-		pod = &shadow
-	}
-	// Affinity terms that can't be parsed are left out, as the scheduler does: the API server lets them pass.
-	info, _ := framework.NewPodInfo(pod)
-	return info
+	return p.info
 }
 
 func (s *Snapshot) placementOn(n *node, key string) *placement {
@@ -92,10 +168,13 @@ func (s *Snapshot) place(p *placement) {
 	n := p.node
 	p.slot = len(n.placements)
 	n.placements = append(n.placements, p)
-	n.sorted = nil
-	before := affinityOf(n)
-	n.info.AddPodInfo(p.info)
-	s.index.touch(before, affinityOf(n))
+	s.changed(n)
+	n.taken.add(p.held, 1)
+	s.countParts(p, 1)
+	if info := n.view.info.Load(); info != nil {
+		info.AddPodInfo(p.podInfo())
+	}
+	s.count(p, 1)
 	s.remember(p)
 }
 
@@ -107,48 +186,65 @@ func (s *Snapshot) remove(p *placement) {
 	n.placements[p.slot].slot = p.slot
 	n.placements[last] = nil
 	n.placements = n.placements[:last]
-	n.sorted = nil
-	before := affinityOf(n)
-	// It is an error only for pods that are not there or have no UID.
-	_ = n.info.RemovePod(klog.Logger{}, p.info.Pod)
-	s.index.touch(before, affinityOf(n))
-	restorePorts(n.info, p.info)
+	s.changed(n)
+	n.taken.add(p.held, -1)
+	s.countParts(p, -1)
+	if info := n.view.info.Load(); info != nil {
+		n.view.remove(info, p)
+	}
+	s.count(p, -1)
 	s.forget(p)
 }
 
-// restorePorts takes the ports anew that a pod still holds beside the one removed: the framework keeps a set, not counts.
-func restorePorts(info *framework.NodeInfo, removed *framework.PodInfo) {
-	if !hasHostPorts(removed.Pod) {
+// changed says that what lies on the node has changed.
+func (s *Snapshot) changed(n *node) {
+	n.sorted = nil
+	s.versions++
+	n.version = s.versions
+}
+
+// countParts counts the parts of pods that few have.
+func (s *Snapshot) countParts(p *placement, times int) {
+	n, sh := p.node, p.shape
+	if len(sh.ports) > 0 {
+		n.withPorts += times
+		n.ports = nil
+	}
+	if sh.withAffinity {
+		n.withAffinity += times
+		s.index.stale = true
+	}
+	if len(sh.antiAffinity) > 0 {
+		n.withAntiAffinity += times
+		s.index.stale = true
+	}
+}
+
+// count counts the pod wherever pods like it are counted, or uncounts it.
+func (s *Snapshot) count(p *placement, times int) {
+	for _, t := range s.groupsOf(p.shape) {
+		t.add(p.node, times)
+	}
+	if len(s.tallies) == 0 {
 		return
 	}
-	rebuilt := framework.NewNodeInfo()
-	for _, left := range info.Pods {
-		if hasHostPorts(left.GetPod()) {
-			rebuilt.AddPodInfo(left)
+	if p.labels == nil {
+		p.labels = s.labelsOf(p.pod)
+	}
+	for _, t := range p.labels.tallies {
+		if !(t.living && p.ending()) {
+			t.add(p.node, times)
 		}
 	}
-	info.UsedPorts = rebuilt.UsedPorts
-}
-
-func hasHostPorts(pod *corev1.Pod) bool {
-	return anyHostPort(pod.Spec.Containers) || anyHostPort(pod.Spec.InitContainers)
-}
-
-func anyHostPort(containers []corev1.Container) bool {
-	for i := range containers {
-		for _, port := range containers[i].Ports {
-			if port.HostPort > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // remember enters p into what is kept for the whole cluster.
 func (s *Snapshot) remember(p *placement) {
 	p.next = s.places[p.key]
 	s.places[p.key] = p
+	if !p.shape.claims {
+		return
+	}
 	for key := range framework.PodPVCKeys(p.pod) {
 		s.claims[key]++
 	}
@@ -171,19 +267,12 @@ func (s *Snapshot) forget(p *placement) {
 		}
 	}
 	p.next = nil
+	if !p.shape.claims {
+		return
+	}
 	for key := range framework.PodPVCKeys(p.pod) {
 		if s.claims[key]--; s.claims[key] == 0 {
 			delete(s.claims, key)
 		}
 	}
-}
-
-// resourcesOf reads the framework's amounts.
-func resourcesOf(from fwk.Resource) Resources {
-	resources := Resources{
-		corev1.ResourceCPU: from.GetMilliCPU(), corev1.ResourceMemory: from.GetMemory(),
-		corev1.ResourceEphemeralStorage: from.GetEphemeralStorage(), corev1.ResourcePods: int64(from.GetAllowedPodNumber()),
-	}
-	maps.Copy(resources, from.GetScalarResources())
-	return resources
 }

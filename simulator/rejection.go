@@ -7,10 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
@@ -127,25 +126,59 @@ func volumeCode(reasons []string) FilterCode {
 	return VolumeUnbound
 }
 
-// shortages puts numbers to the reasons that the resource filter gave.
-func shortages(pod *corev1.Pod, info *framework.NodeInfo, reasons []string) []Shortage {
-	options := noderesources.ResourceRequestsOptions{EnablePodLevelResources: true, EnableDRAExtendedResource: true}
+// shortages puts numbers to the reasons that the resource filter gave. What it didn't complain about isn't lacking.
+func shortages(asked *amounts, n *node, reasons []string) []Shortage {
 	var short []Shortage
-	for _, lacking := range noderesources.Fits(pod, info, noDevices{}, options) {
-		// The profile may ignore some resources: what it didn't complain about isn't lacking.
-		if slices.Contains(reasons, lacking.Reason) {
-			short = append(short, Shortage{Resource: lacking.ResourceName, Asked: lacking.Requested, Offered: lacking.Capacity - lacking.Used})
+	note := func(reason string, name corev1.ResourceName, wanted, offered int64) {
+		if slices.Contains(reasons, reason) {
+			short = append(short, Shortage{Resource: name, Asked: wanted, Offered: offered})
 		}
+	}
+	note(tooManyPods, corev1.ResourcePods, 1, int64(n.allowedPods-len(n.placements)))
+	note(insufficient+string(corev1.ResourceCPU), corev1.ResourceCPU, asked.cpu, n.offered.cpu-n.taken.cpu)
+	note(insufficient+string(corev1.ResourceMemory), corev1.ResourceMemory, asked.memory, n.offered.memory-n.taken.memory)
+	note(insufficient+string(corev1.ResourceEphemeralStorage), corev1.ResourceEphemeralStorage, asked.storage, n.offered.storage-n.taken.storage)
+	for _, s := range asked.scalars {
+		note(insufficient+string(s.name), s.name, s.amount, n.offered.of(s.name)-n.taken.of(s.name))
 	}
 	slices.SortFunc(short, func(a, b Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
 	return short
 }
 
+// rejectionBy is what a status says; nil: the pod fits. A nil node stands for all. by are the plug-ins that speak where the status names none.
+func rejectionBy(known *knownPod, n *node, status *fwk.Status, by []string) *Rejection {
+	if status.IsSuccess() {
+		return nil
+	}
+	plugin := status.Plugin()
+	if plugin == "" && len(by) > 0 {
+		plugin = by[0]
+	}
+	reasons := slices.Sorted(slices.Values(status.Reasons()))
+	r := &Rejection{
+		Filter: filterCode(plugin, reasons), Plugin: plugin, Reasons: reasons,
+		Unresolvable: status.Code() == fwk.UnschedulableAndUnresolvable,
+	}
+	if n == nil {
+		return r
+	}
+	switch r.Filter {
+	case InsufficientResource:
+		r.Short = shortages(&known.shape.asked, n, reasons)
+	case TaintNotTolerated:
+		r.Taint = untolerated(known.pod, n.object)
+	default: // the others carry no numbers
+	}
+	return r
+}
+
+// keepsAway tells the taints for which a pod is not put on a node.
+func keepsAway(taint *corev1.Taint) bool {
+	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
+}
+
 // untolerated is the taint for which the taint filter refuses the pod.
 func untolerated(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
-	keepsAway := func(taint *corev1.Taint) bool {
-		return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
-	}
 	taint, found := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, keepsAway, false)
 	if !found {
 		return nil

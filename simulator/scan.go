@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
 )
 
 // alone is how many nodes are looked at before others join in: usually one of the first fits, and starting goroutines costs more
@@ -18,25 +16,22 @@ const alone = 8
 type scan struct {
 	attempt *attempt
 	order   []*node
+	ring    ring
 	search  Search
-	start   int
 
 	mu       sync.Mutex    // guards what follows
 	next     int           // position to be looked at next
-	decided  int           // lowest position where the pod fits or a plug-in broke; len(order) if there is none yet
+	decided  int           // lowest position where the pod fits or a plug-in broke; the ring's length if there is none yet
 	statuses []*fwk.Status // by position; nil: not acceptable, not looked at, or fits
 }
 
 func newScan(a *attempt, order []*node, search Search) *scan {
-	s := &scan{attempt: a, order: order, search: search, decided: len(order), statuses: make([]*fwk.Status, len(order))}
-	if count := len(order); count > 0 {
-		s.start = ((search.StartAfter+1)%count + count) % count
-	}
-	return s
+	r := newRing(len(order), search)
+	return &scan{attempt: a, order: order, ring: r, search: search, decided: r.length, statuses: make([]*fwk.Status, r.length)}
 }
 
 // at is the index of the node at a position of the search.
-func (s *scan) at(position int) int { return (s.start + position) % len(s.order) }
+func (s *scan) at(position int) int { return s.ring.at(position) }
 
 // run returns the index of the first fitting node, -1 if there is none.
 func (s *scan) run(ctx context.Context, parallelism int) (index int, err error) {
@@ -44,16 +39,16 @@ func (s *scan) run(ctx context.Context, parallelism int) (index int, err error) 
 	if parallelism > 1 && s.unfinished(ctx) {
 		var workers sync.WaitGroup
 		for range parallelism {
-			workers.Go(func() { s.work(ctx, len(s.order)) })
+			workers.Go(func() { s.work(ctx, s.ring.length) })
 		}
 		workers.Wait()
 	} else {
-		s.work(ctx, len(s.order))
+		s.work(ctx, s.ring.length)
 	}
 	if err := ctx.Err(); err != nil {
 		return -1, fmt.Errorf("searching a node for pod %s/%s: %w", s.attempt.pod.Namespace, s.attempt.pod.Name, err)
 	}
-	if s.decided == len(s.order) {
+	if s.decided == s.ring.length {
 		return -1, nil
 	}
 	index = s.at(s.decided)
@@ -86,13 +81,12 @@ func (s *scan) claim() int {
 	for s.next < s.decided {
 		position := s.next
 		s.next++
-		node := s.order[s.at(position)].info.Node()
+		node := s.order[s.at(position)].object
 		if s.search.Accept != nil && !s.search.Accept(node) {
 			continue
 		}
 		if node.Spec.Unschedulable {
-			s.statuses[position] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nodeunschedulable.ErrReasonUnschedulable).
-				WithPlugin(names.NodeUnschedulable)
+			s.statuses[position] = cordoned()
 			continue
 		}
 		return position
@@ -117,7 +111,7 @@ func (s *scan) rejections() []NodeRejection {
 			continue
 		}
 		n := s.order[s.at(position)]
-		rejections = append(rejections, NodeRejection{Node: n.info.Node().Name, Rejection: *s.attempt.rejection(n, status)})
+		rejections = append(rejections, NodeRejection{Node: n.object.Name, Rejection: *s.attempt.rejection(n, status)})
 	}
 	return rejections
 }

@@ -3,12 +3,12 @@ package simulator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -24,6 +24,16 @@ import (
 type Scheduler struct {
 	filters     filters
 	parallelism int
+	disabled    func(plugin string) bool
+	namespaces  corelisters.NamespaceLister
+
+	// rules are the plug-ins that filter, in order. framework: only the framework is asked, about everything.
+	rules     []rule
+	framework bool
+	// ignored and ignoredGroups are extended resources that don't count, addedKeys the labels of nodes that an added affinity reads.
+	ignored, ignoredGroups, addedKeys []string
+	// spreadsByDefault: pods without spread constraints get hard ones, by their owners and Services.
+	spreadsByDefault bool
 
 	mu       sync.Mutex
 	question *question // guarded by mu
@@ -60,11 +70,15 @@ func NewScheduler(ctx context.Context, factory informers.SharedInformerFactory, 
 		return nil, err
 	}
 	initMetrics()
-	s := &Scheduler{parallelism: options.Parallelism, question: &question{snapshot: NewSnapshot()}}
+	s := &Scheduler{
+		parallelism: options.Parallelism, disabled: options.Disabled, question: &question{snapshot: NewSnapshot()},
+		namespaces: factory.Core().V1().Namespaces().Lister(),
+	}
 	// The framework runs a goroutine for metrics that nobody records here, until its context ends.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	built, err := runtime.NewFramework(ctx, gated(plugins.NewInTreeRegistry(), options.Disabled), profile,
+	made := map[string]fwk.Plugin{}
+	built, err := runtime.NewFramework(ctx, gated(recorded(plugins.NewInTreeRegistry(), made), options.Disabled), profile,
 		runtime.WithInformerFactory(factory),
 		runtime.WithSnapshotSharedLister(sharedLister{s.question}),
 		runtime.WithSharedCSIManager(csiManager{s.question}),
@@ -79,6 +93,8 @@ func NewScheduler(ctx context.Context, factory informers.SharedInformerFactory, 
 	stop()
 	runtime.WaitForShutdown(built)
 	s.filters = built
+	s.learn(built.ListPlugins(), made, profile)
+	s.framework = s.framework || options.FrameworkOnly
 	return s, nil
 }
 
@@ -91,7 +107,15 @@ func (s *Scheduler) Check(ctx context.Context, snap *Snapshot, pod *corev1.Pod, 
 	}
 	s.ask(snap)
 	defer s.answered()
-	a, rejection, err := s.begin(ctx, pod)
+	known := snap.know(pod)
+	q, err := s.query(ctx, snap, known)
+	if err != nil {
+		return nil, fmt.Errorf("checking pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if q != nil {
+		return q.check(ctx, known, n)
+	}
+	a, rejection, err := s.begin(ctx, known)
 	if err != nil || rejection != nil {
 		return rejection, err
 	}
@@ -100,6 +124,22 @@ func (s *Scheduler) Check(ctx context.Context, snap *Snapshot, pod *corev1.Pod, 
 		return nil, a.broken(n, status)
 	}
 	return a.rejection(n, status), nil
+}
+
+// check is Check by what is known of classes.
+func (q *query) check(ctx context.Context, known *knownPod, n *node) (*Rejection, error) {
+	fits, err := q.fits(ctx, n)
+	if err == nil && fits {
+		return nil, nil //nolint:nilnil // no rejection: it fits
+	}
+	var status *fwk.Status
+	if err == nil {
+		status, err = q.refusal(ctx, n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking whether pod %s/%s fits on node %s: %w", known.pod.Namespace, known.pod.Name, n.object.Name, err)
+	}
+	return rejectionBy(known, n, status, nil), nil
 }
 
 // Place is Check and, if the pod fits, AddPod.
@@ -122,21 +162,24 @@ func (s *Scheduler) answered() { s.mu.Unlock() }
 type attempt struct {
 	filters filters
 	pod     *corev1.Pod
+	known   *knownPod
 	state   fwk.CycleState
 	only    *fwk.PreFilterResult // the nodes that PreFilter left
 	by      []string             // the plug-ins that ruled out the others, sorted
 }
 
-func newAttempt(filters filters, pod *corev1.Pod) *attempt {
-	return &attempt{filters: filters, pod: pod, state: framework.NewCycleState()}
+func newAttempt(filters filters, known *knownPod) *attempt {
+	return &attempt{filters: filters, pod: known.pod, known: known, state: framework.NewCycleState()}
 }
 
 // begin starts the question about a pod. A rejection is by all nodes.
-func (s *Scheduler) begin(ctx context.Context, pod *corev1.Pod) (*attempt, *Rejection, error) {
+func (s *Scheduler) begin(ctx context.Context, known *knownPod) (*attempt, *Rejection, error) {
+	pod := known.pod
 	if podfacts.HasResourceClaims(pod) {
 		return nil, &Rejection{Filter: ResourceClaimsNotSimulated, Unresolvable: true}, nil
 	}
-	a := newAttempt(s.filters, pod)
+	s.question.snapshot.looked = true
+	a := newAttempt(s.filters, known)
 	status := a.preFilter(ctx)
 	if !status.IsSuccess() && !status.IsRejected() {
 		return nil, nil, fmt.Errorf("asking where pod %s/%s fits: %w", pod.Namespace, pod.Name, status.AsError())
@@ -153,92 +196,18 @@ func (a *attempt) preFilter(ctx context.Context) *fwk.Status {
 
 // judge runs the filters on the node. It may run for several nodes at once.
 func (a *attempt) judge(ctx context.Context, n *node) *fwk.Status {
-	if !a.only.AllNodes() && !a.only.NodeNames.Has(n.info.Node().Name) {
+	if !a.only.AllNodes() && !a.only.NodeNames.Has(n.object.Name) {
 		// In the words of kube-scheduler.
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", a.by))
 	}
-	return a.filters.RunFilterPlugins(ctx, a.state, a.pod, n.info)
+	return a.filters.RunFilterPlugins(ctx, a.state, a.pod, &n.view)
 }
 
 func (a *attempt) broken(n *node, status *fwk.Status) error {
-	return fmt.Errorf("asking whether pod %s/%s fits on node %s: %w", a.pod.Namespace, a.pod.Name, n.info.Node().Name, status.AsError())
-}
-
-// Search says where PlaceAnywhere looks.
-type Search struct {
-	// StartAfter is the index of the last match: the search starts at the node behind it and wraps around. A new
-	// search starts with 0, hence at index 1; -1 starts at index 0.
-	StartAfter int
-	// Accept says whether a node may be taken at all; nil: every node. Nodes that it refuses are not reported. It is never called for
-	// two nodes at once.
-	Accept func(*corev1.Node) bool
-}
-
-// Placement is where a pod was placed.
-type Placement struct {
-	Node  string // empty: nowhere
-	Index int    // of the node in canonical order; what the next search takes as StartAfter
-}
-
-// PlaceAnywhere places the pod on the first node in search order on which it fits: nodes in canonical order, from the one behind
-// StartAfter and around; cordoned nodes are never taken, even by pods that tolerate that. Where it fits nowhere the Placement has no Node, and the
-// rejections say why, one per acceptable node in search order, or a single one without node name if no node had to be looked at. A plug-in
-// that breaks on a node before a fitting one is found is an error, as is the end of ctx.
-func (s *Scheduler) PlaceAnywhere(ctx context.Context, snap *Snapshot, pod *corev1.Pod, search Search) (Placement, []NodeRejection, error) {
-	placement, rejections, err := s.search(ctx, snap, pod, search)
-	if err != nil || placement.Node == "" {
-		return Placement{}, rejections, err
-	}
-	if err := snap.AddPod(pod, placement.Node); err != nil {
-		return Placement{}, nil, err
-	}
-	return placement, nil, nil
-}
-
-func (s *Scheduler) search(ctx context.Context, snap *Snapshot, pod *corev1.Pod, search Search) (Placement, []NodeRejection, error) {
-	s.ask(snap)
-	defer s.answered()
-	a, rejection, err := s.begin(ctx, pod)
-	if err != nil {
-		return Placement{}, nil, err
-	}
-	if rejection != nil {
-		return Placement{}, []NodeRejection{{Rejection: *rejection}}, nil
-	}
-	sc := newScan(a, snap.index.order, search)
-	found, err := sc.run(ctx, s.parallelism)
-	if err != nil {
-		return Placement{}, nil, err
-	}
-	if found < 0 {
-		return Placement{}, sc.rejections(), nil
-	}
-	return Placement{Node: snap.index.order[found].info.Node().Name, Index: found}, nil, nil
+	return fmt.Errorf("asking whether pod %s/%s fits on node %s: %w", a.pod.Namespace, a.pod.Name, n.object.Name, status.AsError())
 }
 
 // rejection is what a status says; nil: the pod fits. A nil node stands for all.
 func (a *attempt) rejection(n *node, status *fwk.Status) *Rejection {
-	if status.IsSuccess() {
-		return nil
-	}
-	plugin := status.Plugin()
-	if plugin == "" && len(a.by) > 0 {
-		plugin = a.by[0]
-	}
-	reasons := slices.Sorted(slices.Values(status.Reasons()))
-	r := &Rejection{
-		Filter: filterCode(plugin, reasons), Plugin: plugin, Reasons: reasons,
-		Unresolvable: status.Code() == fwk.UnschedulableAndUnresolvable,
-	}
-	if n == nil {
-		return r
-	}
-	switch r.Filter {
-	case InsufficientResource:
-		r.Short = shortages(a.pod, n.info, reasons)
-	case TaintNotTolerated:
-		r.Taint = untolerated(a.pod, n.info.Node())
-	default: // the others carry no numbers
-	}
-	return r
+	return rejectionBy(a.known, n, status, a.by)
 }

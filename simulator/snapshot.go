@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
@@ -24,15 +23,47 @@ type Snapshot struct {
 	places map[string]*placement
 	// claims counts the pods that mount each PersistentVolumeClaim, by "namespace/name".
 	claims map[string]int
-	// injected numbers the nodes that were injected; turn numbers the placements.
-	injected, turn uint64
-	// tried holds what was worked out for pods since the last Sync: an estimate tries the same pods on one group after the other.
-	tried map[*corev1.Pod]*framework.PodInfo
-	// epoch tells what the running Sync has seen from what it has not.
-	epoch uint64
+	// waiting holds the pods of the cluster whose node is not there, by the name of the node and by their key; waitsFor is the node of each.
+	waiting  map[string]map[string]*corev1.Pod
+	waitsFor map[string]string
+	// csiWaiting holds the CSINodes whose node is not there.
+	csiWaiting map[string]*storagev1.CSINode
+	// injected numbers the nodes that were injected; turn numbers the placements, versions the changes of nodes, round the iterations.
+	injected, turn, versions uint64
+	round                    int
 	// log holds what was changed since the first open fork, forks the length of the log at each.
 	log   []change
 	forks []int
+
+	// What follows is kept so that equal things are looked at once. All of it follows from the above.
+
+	// slots is how many there are, free those that no node has.
+	slots int
+	free  []int
+
+	shapes          map[string]*shape
+	byAddress       map[specKey]remembered
+	shapeNumbers    map[*shape]int
+	labelSets       map[string]*labelSet
+	labelsByAddress map[labelsKey]rememberedLabels
+	podKeys         keySet // labels of pods that some selector reads
+	known           map[*corev1.Pod]*knownPod
+	kinds           map[kindKey]*kind
+	memos           map[*Scheduler]*memo
+
+	nodeKeys        keySet // labels of nodes that some selector reads
+	nodeKeysSorted  []string
+	nodeKeysVersion int
+	nodeClasses     map[string]*nodeClass
+
+	tallies       []*tally
+	talliesByName map[string]*tally
+	groups        []heldTerm
+	groupsByName  map[string]*tally
+	// byNamespace: some of the groups select namespaces by their labels.
+	byNamespace bool
+	// looked: the framework has looked at nodes in this round.
+	looked bool
 }
 
 // Cluster is what a snapshot's base is made to equal.
@@ -53,8 +84,21 @@ type NodeTemplate struct {
 
 // NewSnapshot returns a snapshot of an empty cluster.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{
-		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{}, tried: map[*corev1.Pod]*framework.PodInfo{},
+	s := &Snapshot{}
+	s.clear()
+	return s
+}
+
+// clear makes the snapshot that of an empty cluster. Versions go on, so that no two states of a node share one.
+func (s *Snapshot) clear() {
+	*s = Snapshot{
+		versions: s.versions, turn: s.turn, round: s.round,
+		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{},
+		waiting: map[string]map[string]*corev1.Pod{}, waitsFor: map[string]string{}, csiWaiting: map[string]*storagev1.CSINode{},
+		shapes: map[string]*shape{}, byAddress: map[specKey]remembered{}, shapeNumbers: map[*shape]int{},
+		labelSets: map[string]*labelSet{}, labelsByAddress: map[labelsKey]rememberedLabels{},
+		known: map[*corev1.Pod]*knownPod{}, kinds: map[kindKey]*kind{}, memos: map[*Scheduler]*memo{},
+		nodeClasses: map[string]*nodeClass{}, talliesByName: map[string]*tally{}, groupsByName: map[string]*tally{},
 	}
 }
 
@@ -65,6 +109,8 @@ type change struct {
 	// before is what stood under name; nil: nothing did.
 	name   string
 	before *node
+	// version is that of the placement's node before.
+	version uint64
 }
 
 // AddNode injects a node behind all others, with its pods. It is an error, and nothing is added, if the name is taken or a pod
@@ -116,9 +162,11 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 	if s.placementOn(n, key) != nil {
 		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, nodeName)
 	}
-	p := s.tryPlacement(pod, key, n)
+	known := s.know(pod)
+	s.turn++
+	p := &placement{pod: pod, key: key, shape: known.shape, held: known.held, node: n, turn: s.turn}
+	s.record(change{placed: p, version: n.version})
 	s.place(p)
-	s.record(change{placed: p})
 	return nil
 }
 
@@ -132,8 +180,8 @@ func (s *Snapshot) RemovePod(pod *corev1.Pod, nodeName string) error {
 	if p == nil {
 		return fmt.Errorf("removing pod %s/%s: it is not on node %s", pod.Namespace, pod.Name, nodeName)
 	}
+	s.record(change{removed: p, version: n.version})
 	s.remove(p)
-	s.record(change{removed: p})
 	return nil
 }
 
@@ -151,8 +199,10 @@ func (s *Snapshot) Revert() error {
 		switch c := s.log[i]; {
 		case c.placed != nil:
 			s.remove(c.placed)
+			c.placed.node.version = c.version
 		case c.removed != nil:
 			s.place(c.removed)
+			c.removed.node.version = c.version
 		default:
 			s.swap(c.name, c.before)
 		}
@@ -183,7 +233,7 @@ func (s *Snapshot) Depth() int { return len(s.forks) }
 func (s *Snapshot) Nodes() []*corev1.Node {
 	nodes := make([]*corev1.Node, 0, s.index.len())
 	for _, n := range s.index.order {
-		nodes = append(nodes, n.info.Node())
+		nodes = append(nodes, n.object)
 	}
 	return nodes
 }
@@ -197,7 +247,16 @@ func (s *Snapshot) Node(name string) (found *corev1.Node, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return n.info.Node(), true
+	return n.object, true
+}
+
+// Version is a number that changes with the node: as long as it is the same, so are the node object, its CSINode and the pods on it. What is undone
+// has the version it had before. 0: no such node.
+func (s *Snapshot) Version(nodeName string) uint64 {
+	if n, ok := s.nodes[nodeName]; ok {
+		return n.version
+	}
+	return 0
 }
 
 // CSINode returns the node's volume limits; nil: none are known or there is no such node.
@@ -228,7 +287,7 @@ func (s *Snapshot) NodeOfPod(pod *corev1.Pod) (nodeName string, ok bool) {
 	if last == nil {
 		return "", false
 	}
-	return last.node.info.Node().Name, true
+	return last.node.object.Name, true
 }
 
 // Requested is what the pods on the node ask for, as the scheduler counts it: cpu in milli, all others in units, "pods" is
@@ -238,8 +297,8 @@ func (s *Snapshot) Requested(nodeName string) Resources {
 	if !ok {
 		return nil
 	}
-	requested := resourcesOf(n.info.Requested)
-	if count := len(n.info.Pods); count > 0 {
+	requested := n.taken.resources()
+	if count := len(n.placements); count > 0 {
 		requested[corev1.ResourcePods] = int64(count)
 	}
 	for name, amount := range requested {
@@ -257,8 +316,9 @@ func (s *Snapshot) Free(nodeName string) Resources {
 	if !ok {
 		return nil
 	}
-	free, allocatable, requested := Resources{}, resourcesOf(n.info.Allocatable), s.Requested(nodeName)
-	for name := range n.info.Node().Status.Allocatable {
+	free, allocatable, requested := Resources{}, n.offered.resources(), s.Requested(nodeName)
+	allocatable[corev1.ResourcePods] = int64(n.allowedPods)
+	for name := range n.object.Status.Allocatable {
 		if amount, counted := allocatable[name]; counted {
 			free[name] = amount - requested[name]
 		}
@@ -303,9 +363,7 @@ func (s *Snapshot) setNode(name string, n *node) {
 func (s *Snapshot) swap(name string, n *node) {
 	old := s.nodes[name]
 	if old != nil {
-		for _, p := range old.placements {
-			s.forget(p)
-		}
+		s.leave(old)
 	}
 	s.index.swap(old, n)
 	if n == nil {
@@ -313,9 +371,42 @@ func (s *Snapshot) swap(name string, n *node) {
 		return
 	}
 	s.nodes[name] = n
+	s.enter(n)
+}
+
+// enter makes the node and the pods on it count.
+func (s *Snapshot) enter(n *node) {
+	if last := len(s.free) - 1; last >= 0 {
+		n.slot, s.free = s.free[last], s.free[:last]
+	} else {
+		n.slot = s.slots
+		s.slots++
+	}
+	for _, t := range s.tallies {
+		t.enter(n)
+	}
+	for i := range s.groups {
+		s.groups[i].tally.enter(n)
+	}
 	for _, p := range n.placements {
+		s.count(p, 1)
 		s.remember(p)
 	}
+}
+
+// leave is the inverse of enter.
+func (s *Snapshot) leave(n *node) {
+	for _, p := range n.placements {
+		s.count(p, -1)
+		s.forget(p)
+	}
+	for _, t := range s.tallies {
+		t.leave(n)
+	}
+	for i := range s.groups {
+		s.groups[i].tally.leave(n)
+	}
+	s.free = append(s.free, n.slot)
 }
 
 // Resources are amounts by resource name: cpu in milli-CPU, memory and ephemeral-storage in bytes, everything else in units.

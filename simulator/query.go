@@ -1,0 +1,205 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+)
+
+// query answers where the pods of one kind fit from what is known of classes and from counts, as the framework would. It is good until the
+// snapshot changes in other ways than by placing pods.
+type query struct {
+	scheduler *Scheduler
+	snapshot  *Snapshot
+	memo      *memo
+	kind      *kind
+	// off are the rules that have no say in this question.
+	off []bool
+	// sized, ports, near and even say which rules there are.
+	sized, ports, near, even bool
+
+	lastClass   *nodeClass
+	lastVerdict *verdict
+}
+
+// ask starts a query about the pod; nil: only the framework can answer.
+func (s *Scheduler) query(ctx context.Context, snap *Snapshot, known *knownPod) (*query, error) {
+	sh := known.shape
+	if s.framework || sh.byFramework || known.pod.Spec.NodeName != "" || s.spreadsByDefault && len(known.pod.Spec.TopologySpreadConstraints) == 0 {
+		return nil, nil //nolint:nilnil // said above
+	}
+	m := snap.memoOf(s)
+	if m.stateOf(ctx, s, sh).trouble {
+		return nil, nil //nolint:nilnil // said above
+	}
+	q := &query{scheduler: s, snapshot: snap, memo: m, kind: snap.kindOf(known)}
+	for i := range s.rules {
+		name := s.rules[i].name
+		if s.disabled != nil && s.disabled(name) {
+			if q.off == nil {
+				q.off = make([]bool, len(s.rules))
+			}
+			q.off[i] = true
+			continue
+		}
+		switch name {
+		case names.NodeResourcesFit:
+			q.sized = true
+		case names.NodePorts:
+			q.ports = len(sh.ports) > 0
+		case names.InterPodAffinity:
+			q.near = true
+		case names.PodTopologySpread:
+			q.even = len(sh.spread) > 0
+		}
+	}
+	if q.near {
+		if err := q.kind.nearness.refresh(snap, q.kind, s.namespaces); err != nil {
+			return nil, fmt.Errorf("looking up the namespaces that a selector means: %w", err)
+		}
+	}
+	if q.even && q.kind.evenAt != snap.round {
+		q.kind.evenness, q.kind.evenAt = snap.evennessOf(q.kind), snap.round
+	}
+	return q, nil
+}
+
+// narrowing says that placing pods of the kind only ever takes room away from others of the kind.
+func (q *query) narrowing() bool { return !q.even && len(q.kind.shape.affinity) == 0 }
+
+func (q *query) isOff(rule int) bool { return q.off != nil && q.off[rule] }
+
+// fits tells whether a pod of the kind fits on the node.
+func (q *query) fits(ctx context.Context, n *node) (bool, error) {
+	if q.sized && !q.roomOn(n) || q.ports && portTaken(q.kind.shape.ports, n) {
+		return false, nil
+	}
+	v, err := q.verdict(ctx, n)
+	if err != nil {
+		return false, err
+	}
+	if v.refusals != nil {
+		for i, refusal := range v.refusals {
+			if refusal != nil && !q.isOff(i) {
+				return false, nil
+			}
+		}
+	}
+	return (!q.near || q.kind.nearness.fits(n)) && (!q.even || q.kind.evenness.fits(n)), nil
+}
+
+func (q *query) verdict(ctx context.Context, n *node) (*verdict, error) {
+	class := q.snapshot.classOf(n)
+	if class == q.lastClass {
+		return q.lastVerdict, nil
+	}
+	v, err := q.memo.verdictOf(ctx, q.scheduler, q.kind.shape, class)
+	if err != nil {
+		return nil, err
+	}
+	q.lastClass, q.lastVerdict = class, v
+	return v, nil
+}
+
+// roomOn tells whether the node has the resources.
+func (q *query) roomOn(n *node) bool {
+	asked := &q.kind.shape.asked
+	if len(n.placements) >= n.allowedPods {
+		return false
+	}
+	if asked.cpu > 0 && asked.cpu > n.offered.cpu-n.taken.cpu || asked.memory > 0 && asked.memory > n.offered.memory-n.taken.memory ||
+		asked.storage > 0 && asked.storage > n.offered.storage-n.taken.storage {
+		return false
+	}
+	for _, s := range asked.scalars {
+		if s.amount > 0 && s.amount > n.offered.of(s.name)-n.taken.of(s.name) && !q.scheduler.ignores(s.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// refusal is why a pod of the kind does not fit on the node, as the first plug-in says that refuses it; nil: it fits.
+func (q *query) refusal(ctx context.Context, n *node) (*fwk.Status, error) {
+	v, err := q.verdict(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range q.scheduler.rules {
+		r := &q.scheduler.rules[i]
+		var status *fwk.Status
+		switch {
+		case q.isOff(i):
+		case r.fixed != nil:
+			if v.refusals != nil {
+				status = v.refusals[i]
+			}
+		case r.name == names.NodeResourcesFit:
+			status = q.shortOn(n)
+		case r.name == names.NodePorts && q.ports && portTaken(q.kind.shape.ports, n):
+			status = fwk.NewStatus(fwk.Unschedulable, nodeports.ErrReason)
+		case r.name == names.InterPodAffinity && q.near:
+			status = q.kind.nearness.refuses(n)
+		case r.name == names.PodTopologySpread && q.even:
+			status = q.kind.evenness.refuses(n)
+		}
+		if status != nil {
+			return status.WithPlugin(r.name), nil
+		}
+	}
+	return nil, nil //nolint:nilnil // it fits
+}
+
+// shortOn is which resources the node has too little of, in the words of the plug-in; nil: none.
+func (q *query) shortOn(n *node) *fwk.Status {
+	if q.roomOn(n) {
+		return nil
+	}
+	var reasons []string
+	code := fwk.Unschedulable
+	lacks := func(reason string, asked, offered int64) {
+		reasons = append(reasons, reason)
+		if asked > offered {
+			code = fwk.UnschedulableAndUnresolvable
+		}
+	}
+	if len(n.placements) >= n.allowedPods {
+		reasons = append(reasons, tooManyPods)
+	}
+	asked := &q.kind.shape.asked
+	if asked.cpu > 0 && asked.cpu > n.offered.cpu-n.taken.cpu {
+		lacks(insufficient+string(corev1.ResourceCPU), asked.cpu, n.offered.cpu)
+	}
+	if asked.memory > 0 && asked.memory > n.offered.memory-n.taken.memory {
+		lacks(insufficient+string(corev1.ResourceMemory), asked.memory, n.offered.memory)
+	}
+	if asked.storage > 0 && asked.storage > n.offered.storage-n.taken.storage {
+		lacks(insufficient+string(corev1.ResourceEphemeralStorage), asked.storage, n.offered.storage)
+	}
+	for _, s := range asked.scalars {
+		if s.amount > 0 && s.amount > n.offered.of(s.name)-n.taken.of(s.name) && !q.scheduler.ignores(s.name) {
+			lacks(insufficient+string(s.name), s.amount, n.offered.of(s.name))
+		}
+	}
+	return fwk.NewStatus(code, reasons...)
+}
+
+// The words of the resource filter.
+const (
+	tooManyPods  = "Too many pods"
+	insufficient = "Insufficient "
+)
+
+func portTaken(ports []corev1.ContainerPort, n *node) bool {
+	used := n.usedPorts()
+	for i := range ports {
+		if used.CheckConflict(ports[i].HostIP, string(ports[i].Protocol), ports[i].HostPort) {
+			return true
+		}
+	}
+	return false
+}
