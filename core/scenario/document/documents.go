@@ -219,6 +219,8 @@ type Entry struct {
 	Cloud   *CloudChange
 	Nodes   *NodesChange
 	Restart *Restart
+
+	paths map[key]string // where what is applied stands in the document
 }
 
 // Reference names one object.

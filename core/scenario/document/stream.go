@@ -1,0 +1,196 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// part is one object of a stream as JSON: a document, or an item of a list. It is valid until the next part is asked for.
+type part struct {
+	data []byte
+	// document counts from 1; item too, zero: the part is the document itself.
+	document, item int
+	// list is of which list the item is, as far as it is known; its own words go before.
+	list header
+}
+
+// header says what an object is.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// splitter splits a source into parts, document by document, and hands each to take, which returns false to end it.
+type splitter struct {
+	in       *bufio.Reader
+	line     int // of the next byte, counted from 1
+	document int // of the present document
+	report   func(document, item int, format string, args ...any)
+	take     func(part) bool
+}
+
+// errStop ends splitting because nobody wants more.
+var errStop = errors.New("stopped") //nolint:gochecknoglobals // a constant in all but name
+
+// bufferSize of reading; what has to be looked at to tell JSON from YAML fits in it.
+const bufferSize = 64 << 10
+
+func newSplitter(in io.Reader, take func(part) bool, report func(document, item int, format string, args ...any)) *splitter {
+	return &splitter{in: bufio.NewReaderSize(in, bufferSize), line: 1, take: take, report: report}
+}
+
+// run reads to the end, or to what makes the rest unreadable, which is reported.
+func (s *splitter) run() {
+	if mark, _ := s.in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = s.in.Discard(3)
+	}
+	for {
+		found, err := s.skipToDocument()
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if !found {
+			return
+		}
+		s.document++
+		read := s.yamlDocument
+		if s.startsJSON() {
+			read = s.jsonDocument
+		}
+		if err := read(); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// fail reports what ended the reading.
+func (s *splitter) fail(err error) {
+	if !errors.Is(err, errStop) {
+		s.report(s.document, 0, "%s", err)
+	}
+}
+
+// errBinary is what a file that isn't text is told.
+var errBinary = errors.New("the file is not text: want YAML or JSON in UTF-8") //nolint:gochecknoglobals // a constant in all but name
+
+// readLine appends the next line to buf, with its end. io.EOF comes with the last line, which may be empty.
+func (s *splitter) readLine(buf []byte) ([]byte, error) {
+	start := len(buf)
+	for {
+		chunk, err := s.in.ReadSlice('\n')
+		buf = append(buf, chunk...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if bytes.IndexByte(chunk, 0) >= 0 { // binary files may never end a line
+				return buf, errBinary
+			}
+			continue
+		}
+		s.line++
+		if err != nil && !errors.Is(err, io.EOF) {
+			return buf, fmt.Errorf("reading: %w", err)
+		}
+		if !isText(buf[start:]) {
+			return buf, errBinary
+		}
+		return buf, err //nolint:wrapcheck // io.EOF is for the caller
+	}
+}
+
+// isText tells whether a line has neither control characters, which YAML and JSON forbid, nor anything but UTF-8.
+func isText(line []byte) bool {
+	for _, b := range line {
+		if b < ' ' && b != '\t' && b != '\n' && b != '\r' {
+			return false
+		}
+	}
+	return utf8.Valid(line)
+}
+
+// skipToDocument skips what is between documents: empty lines, comments, markers, directives. It returns false at the end of the file.
+func (s *splitter) skipToDocument() (found bool, err error) {
+	for {
+		first, err := s.in.Peek(1)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return false, nil
+			}
+			return false, fmt.Errorf("reading: %w", err)
+		}
+		switch first[0] {
+		case '\n':
+			s.line++
+			_, _ = s.in.Discard(1)
+		case ' ', '\r', '\t':
+			if found, err := s.skipBlank(); found || err != nil {
+				return found, err
+			}
+		case '#', '%':
+			if _, err := s.readLine(nil); err != nil && !errors.Is(err, io.EOF) {
+				return false, err
+			}
+		case '-', '.':
+			if !s.skipMarker() {
+				return true, nil
+			}
+		default:
+			return true, nil
+		}
+	}
+}
+
+// skipBlank skips a line of blanks, or returns true if the line that starts with a blank holds something. Its blanks stay: they are
+// indentation.
+func (s *splitter) skipBlank() (found bool, err error) {
+	for n := 1; ; n++ {
+		ahead, err := s.in.Peek(n)
+		if len(ahead) < n {
+			if errors.Is(err, io.EOF) {
+				_, _ = s.in.Discard(len(ahead))
+				return false, nil
+			}
+			return true, nil // a line of nothing but blanks, longer than the buffer
+		}
+		switch ahead[n-1] {
+		case ' ', '\t', '\r':
+		case '\n', '#':
+			_, _ = s.in.Discard(n - 1)
+			return false, nil
+		default:
+			return true, nil
+		}
+	}
+}
+
+// skipMarker skips a marker between documents, "---" or "...", but not what follows on its line.
+func (s *splitter) skipMarker() bool {
+	ahead, _ := s.in.Peek(4)
+	if !isMarker(ahead) {
+		return false
+	}
+	_, _ = s.in.Discard(3)
+	return true
+}
+
+func isMarker(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false
+	}
+	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
+}
+
+// startsJSON tells whether the next document is a JSON object: a brace and then a quote, or nothing.
+func (s *splitter) startsJSON() bool {
+	ahead, _ := s.in.Peek(1024)
+	ahead = bytes.TrimLeft(ahead, " \t\r\n")
+	if len(ahead) == 0 || ahead[0] != '{' {
+		return false
+	}
+	ahead = bytes.TrimLeft(ahead[1:], " \t\r\n")
+	return len(ahead) == 0 || ahead[0] == '"' || ahead[0] == '}'
+}
