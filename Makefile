@@ -56,9 +56,23 @@ e2e: build playground-build ## Run the end-to-end stories against a real control
 	cd hack/playground && PLAYGROUND_BINARY=$(CURDIR)/$(BIN)/playground AUTOSCALER_BINARY=$(CURDIR)/$(BIN)/cluster-autoscaler \
 		$(GO) test -count=1 -timeout=20m -parallel=8 ./e2e/...
 
+# The published shapes at their published size, the growth series up to it, and the comparison with the framework alone at a tenth of it, where that
+# takes minutes and not hours. docs/performance.md explains the figures.
+SHAPES := $(GO) test ./core/shapes -run='^$$' -timeout=3h -benchtime=3x
+
 .PHONY: bench
 bench: ## Run the benchmarks; compare two commits with benchstat
-	$(GO) test -run='^$$' -bench=. -benchmem -count=1 -timeout=60m ./...
+	$(GO) test -run='^$$' -bench=. -benchmem -count=1 -timeout=60m $$($(GO) list ./... | grep -v /core/shapes$$)
+	$(SHAPES) -bench='Shapes/.*/.*/.*/fastpath=on' -shapes.divide=1
+	$(MAKE) bench-growth
+
+.PHONY: bench-growth
+bench-growth:
+	@mkdir -p $(BIN)
+	@status=0; \
+	$(SHAPES) -bench=Growth -shapes.divide=4 >$(BIN)/growth.txt || status=$$?; \
+	$(SHAPES) -bench=Shapes -shapes.divide=10 >>$(BIN)/growth.txt || status=$$?; \
+	cat $(BIN)/growth.txt; awk -f hack/growth.awk $(BIN)/growth.txt; exit $$status
 
 .PHONY: fmt
 fmt: ## Format the code

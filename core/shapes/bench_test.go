@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"example.com/cluster-autoscaler/core/report"
 )
 
@@ -16,7 +18,8 @@ var divide = flag.Int("shapes.divide", 20, "the shapes have this fraction of the
 
 // scaled is the shape's size, made smaller.
 func (s shape) scaled(by int) size {
-	return size{max(1, s.full.nodes/by), max(1, s.full.pods/by)}
+	nodes := max(1, s.full.nodes/by)
+	return size{nodes, nodes * s.full.perNode()}
 }
 
 // grown is the size with so many times the pods on the same number of nodes, or so many times the nodes with as many pods on each.
@@ -68,20 +71,49 @@ func TestEveryShapeComesToItsDecisionWithAndWithoutTheFastPath(t *testing.T) {
 	for _, s := range shapes() {
 		for _, frameworkOnly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, framework only %t", s.name, frameworkOnly), func(t *testing.T) {
-				size := s.scaled(100)
-				w := loaded(t, s, size, frameworkOnly)
-				for n := range 3 {
-					if n > 0 && s.update == nil {
-						break
-					}
-					if n > 0 {
-						w.next(s, size, n)
-					}
-					f := w.run()
-					w.judge(s, size, f)
+				w := loaded(t, s, s.tiny, frameworkOnly)
+				first := w.run()
+				w.judge(s, s.tiny, first)
+				for n := 1; n < 4 && s.update != nil; n++ {
+					w.next(s, s.tiny, n)
+					w.judge(s, s.tiny, w.run())
 				}
+				for _, other := range []size{{s.tiny.nodes + 1, s.tiny.pods}, {s.tiny.nodes - 1, s.tiny.pods}} {
+					if s.check(w, other, first.told) == nil {
+						t.Errorf("the decision for %+v passes for one for %+v", s.tiny, other)
+					}
+				}
+				w.close()
 			})
 		}
+	}
+}
+
+func TestObjectsPassTheProductionTransform(t *testing.T) {
+	s := shapes()[0]
+	w := loaded(t, s, s.tiny, false)
+	defer w.close()
+	pods, err := w.source.Factory().Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil || len(pods) != s.tiny.pods {
+		t.Fatalf("%d pods, %v; want %d", len(pods), err, s.tiny.pods)
+	}
+	for _, pod := range pods {
+		if pod.ManagedFields != nil || pod.Spec.Volumes != nil || pod.Spec.Containers[0].Env != nil {
+			t.Fatalf("pod %s was not trimmed: %+v", pod.Name, pod)
+		}
+	}
+}
+
+func TestEvictionsAndTaintsAreCounted(t *testing.T) {
+	s := shapes()[1]
+	w := loaded(t, s, s.tiny, false)
+	defer w.close()
+	if f := w.run(); f.toLastWrite <= 0 || f.toLastWrite > f.took {
+		t.Errorf("the last write came after %v of %v", f.toLastWrite, f.took)
+	}
+	nodes, cloud, _ := w.api.tally.sum()
+	if evicted := w.drain(); nodes != 12 || cloud != 0 || evicted != 12*40 {
+		t.Errorf("%d taints, %d writes to the cloud, %d evictions; want 12, 0 and 480", nodes, cloud, evicted)
 	}
 }
 
@@ -133,7 +165,6 @@ func loaded(tb testing.TB, s shape, size size, frameworkOnly bool) *world {
 		tb.Fatal(err)
 	}
 	w := newWorld(tb, c, frameworkOnly)
-	tb.Cleanup(w.close)
 	w.ingest = w.load()
 	return w
 }
@@ -186,17 +217,18 @@ func measure(b *testing.B, s shape, size size, frameworkOnly bool) {
 	}
 	sum.report(b)
 	b.ReportMetric(milliseconds(first.took), "ms-first")
-	b.ReportMetric(heap(), "MB-heap")
-	runtime.KeepAlive(w)
+	reportHeap(b)
+	w.close()
 }
 
-// heap is how many MB are in use once garbage was collected.
-func heap() float64 {
+// reportHeap says how much of the heap is in use once garbage was collected, and how much of that is objects rather than gaps between them.
+func reportHeap(b *testing.B) {
 	runtime.GC()
 	runtime.GC() // what finalizers have let go of
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return float64(stats.HeapInuse) / 1e6
+	b.ReportMetric(float64(stats.HeapInuse)/1e6, "MB-heap")
+	b.ReportMetric(float64(stats.HeapAlloc)/1e6, "MB-objects")
 }
 
 // sums are what was measured in all iterations.

@@ -27,7 +27,8 @@ func (s size) perNode() int { return s.pods / s.nodes }
 // shape is one of the published clusters with the decision to expect.
 type shape struct {
 	name string
-	full size
+	full size // as published
+	tiny size // of the tests
 	// pinned: the number of pods is the same however many nodes there are.
 	pinned bool
 	build  func(size) (cluster, error)
@@ -43,14 +44,14 @@ type shape struct {
 // The shapes, in the order in which they are published.
 func shapes() []shape {
 	return []shape{
-		{name: "ScaleUp", full: size{1_000, 50_000}, build: scaleUp, check: wantBought, events: triggers},
-		{name: "ScaleDown", full: size{2_000, 80_000}, build: scaleDown, check: wantRemoved, events: removals},
-		{name: "Affinity", full: size{100, 5_000}, build: affinity, check: wantBought, events: triggers},
-		{name: "Spread", full: size{100, 5_000}, build: spread, check: wantBought, events: triggers},
-		{name: "Idle5k", full: size{5_000, 150_000}, build: idle, check: wantBusy, events: silence, update: heartbeats},
-		{name: "Blocked5k", full: size{5_000, 80_000}, build: blocked, check: wantBlocked, events: silence, update: nothing},
-		{name: "Jobs", full: size{200, 10_000}, build: jobs, check: wantBought, events: triggers},
-		{name: "Mixed", full: size{1_000, 3_000}, pinned: true, build: mixed, check: wantMixed},
+		{name: "ScaleUp", full: size{1_000, 50_000}, tiny: size{10, 500}, build: scaleUp, check: wantBought, events: triggers},
+		{name: "ScaleDown", full: size{2_000, 80_000}, tiny: size{20, 800}, build: scaleDown, check: wantRemoved, events: removals},
+		{name: "Affinity", full: size{100, 5_000}, tiny: size{5, 250}, build: affinity, check: wantBought, events: triggers},
+		{name: "Spread", full: size{100, 5_000}, tiny: size{1, 50}, build: spread, check: wantBought, events: triggers},
+		{name: "Idle5k", full: size{5_000, 150_000}, tiny: size{50, 1_500}, build: idle, check: wantBusy, events: silence, update: heartbeats},
+		{name: "Blocked5k", full: size{5_000, 80_000}, tiny: size{50, 800}, build: blocked, check: wantBlocked, events: silence, update: nothing},
+		{name: "Jobs", full: size{200, 10_000}, tiny: size{4, 200}, build: jobs, check: wantBought, events: triggers},
+		{name: "Mixed", full: size{1_000, 3_000}, tiny: size{50, 150}, pinned: true, build: mixed, check: wantMixed},
 	}
 }
 
