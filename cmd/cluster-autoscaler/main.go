@@ -29,6 +29,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stdout, versionText()) // a closed standard output cannot be reported anywhere
 		return config.ExitOK
 	}
+	if len(args) > 0 && args[0] == "simulate" {
+		return simulate(args[1:], standard{in: os.Stdin, out: stdout, err: stderr})
+	}
 	parsed, err := config.Parse(args)
 	if err != nil {
 		return refuse(err, stdout, stderr)
@@ -79,8 +82,9 @@ func usage() string {
 	return `Grows and shrinks the node groups of a Kubernetes cluster to what its pods need.
 
 Usage:
-  cluster-autoscaler [flags]   run the controller
-  cluster-autoscaler version   print the version
+  cluster-autoscaler [flags]                    run the controller
+  cluster-autoscaler simulate -f FILE [flags]   play a scenario in virtual time (simulate --help)
+  cluster-autoscaler version                    print the version
 
 ` + config.Usage()
 }

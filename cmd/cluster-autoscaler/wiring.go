@@ -125,7 +125,7 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	if err := proveCloud(ctx, cloud); err != nil {
 		return err
 	}
-	source, err := observation.NewSource(p.clients.reading, cloud, p.clock, observationOptions(p.options))
+	source, err := observation.NewSource(p.clients.reading, cloud, p.clock, core.ObservationOptions(p.options))
 	if err != nil {
 		return err
 	}
@@ -228,27 +228,4 @@ func seed() uint64 {
 	name, _ := os.Hostname() // an empty name is as good a seed as any
 	_, _ = hash.Write([]byte(name))
 	return hash.Sum64() ^ uint64(os.Getpid())
-}
-
-func observationOptions(options config.Options) observation.Options {
-	d := options.NodeGroupDefaults
-	limits := cloudprovider.ResourceLimits{
-		Min: map[string]int64{"cpu": options.Limits.Cores.Min, "memory": options.Limits.Memory.Min},
-		Max: map[string]int64{"cpu": options.Limits.Cores.Max, "memory": options.Limits.Memory.Max},
-	}
-	for _, gpu := range options.Limits.GPUs {
-		limits.Min[gpu.Type], limits.Max[gpu.Type] = gpu.Count.Min, gpu.Count.Max
-	}
-	return observation.Options{
-		AllowedSchedulers: options.Pods.AllowedSchedulers, BypassedSchedulers: options.Pods.BypassedSchedulers,
-		ExpendableCutoff: options.Pods.ExpendablePriorityCutoff,
-		Taints:           core.TaintRules(options.Templates),
-		GroupDefaults: observation.GroupOptions{
-			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
-			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,
-			MaxNodeProvisionTime: d.MaxNodeProvisionTime, MaxNodeStartupTime: d.MaxNodeStartupTime,
-			IgnoreDaemonSetsUtilization: d.IgnoreDaemonSetsUtilization,
-		},
-		Limits: limits,
-	}
 }

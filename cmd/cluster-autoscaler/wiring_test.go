@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/core"
 	"example.com/cluster-autoscaler/core/config"
 )
 
@@ -54,7 +55,7 @@ func TestLimitsAndDefaultsOfTheFlagsReachTheObservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := observationOptions(parsed.Options)
+	got := core.ObservationOptions(parsed.Options)
 	limits := cloudprovider.ResourceLimits{
 		Min: map[string]int64{"cpu": 1, "memory": parsed.Options.Limits.Memory.Min, "nvidia-tesla-t4": 0},
 		Max: map[string]int64{"cpu": 20, "memory": parsed.Options.Limits.Memory.Max, "nvidia-tesla-t4": 3},
