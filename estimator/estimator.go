@@ -16,7 +16,8 @@ import (
 
 // scheduler is what this package asks of *simulator.Scheduler.
 type scheduler interface {
-	Place(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error)
+	Fill(ctx context.Context, snap *simulator.Snapshot, pods []*corev1.Pod, nodeName string) (int, *simulator.Rejection, error)
+	PlaceAll(ctx context.Context, snap *simulator.Snapshot, pods []*corev1.Pod, search simulator.Search) ([]simulator.Placement, error)
 	PlaceAnywhere(
 		ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, search simulator.Search,
 	) (simulator.Placement, []simulator.NodeRejection, error)
@@ -25,7 +26,7 @@ type scheduler interface {
 // budget is how long an estimate may take. It is made by whoever has a clock.
 type budget interface{ Spent() bool }
 
-// Class is a group of waiting pods that are alike for the scheduler.
+// Class is a group of waiting pods that are alike for the scheduler (simulator.Scheduler.Classes).
 type Class struct {
 	Pods []*corev1.Pod
 	// Shapes are the fresh nodes to add for these pods, in turn; nil: In.Shapes. Several classes with the same wish share the slice.
@@ -85,17 +86,32 @@ func Estimate(ctx context.Context, in In) (result Result, err error) {
 	if len(in.Shapes) == 0 {
 		return Result{}, errors.New("estimating without the shape of a fresh node")
 	}
+	ordered := inOrder(in)
+	packed, err := attempt(ctx, in, func(p *packing) error { return p.pack(ctx, ordered) })
+	if err != nil {
+		return Result{}, err
+	}
+	fewer, err := tightened(ctx, in, ordered, packed)
+	if err != nil {
+		return Result{}, err
+	}
+	if fewer != nil {
+		return *fewer, nil
+	}
+	return packed, nil
+}
+
+// attempt packs in a fork that is reverted, and returns what came of it.
+func attempt(ctx context.Context, in In, pack func(*packing) error) (result Result, err error) {
 	in.Snapshot.Fork()
 	defer func() {
 		if reverted := in.Snapshot.Revert(); reverted != nil {
 			result, err = Result{}, errors.Join(err, fmt.Errorf("undoing the estimate: %w", reverted))
 		}
 	}()
-	p := packing{in: in, added: map[string]*node{}, mayAdd: true}
-	for _, class := range inOrder(in) {
-		if err := p.class(ctx, class); err != nil {
-			return Result{}, err
-		}
+	p := &packing{in: in, first: in.Snapshot.Len(), mayAdd: true}
+	if err := pack(p); err != nil {
+		return Result{}, err
 	}
 	if err := p.prune(ctx); err != nil {
 		return Result{}, err

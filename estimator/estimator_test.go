@@ -1,15 +1,16 @@
 package estimator_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/estimator"
-	"example.com/cluster-autoscaler/processors/equivalence"
 	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/simtest"
 )
@@ -36,11 +37,20 @@ func many(n int, name string, pod simtest.PodBuilder) []*corev1.Pod {
 
 func requesting(cpu, memory string) simtest.PodBuilder { return simtest.Pod("").Requests(cpu, memory) }
 
+// classes are those of the lists, each list for itself.
 func classes(pods ...[]*corev1.Pod) []estimator.Class {
+	scheduler, err := simulator.NewScheduler(context.Background(), informers.NewSharedInformerFactory(nil, 0), simulator.Options{Parallelism: 1})
+	if err != nil {
+		panic(err)
+	}
 	var out []estimator.Class
 	for _, list := range pods {
-		for _, group := range equivalence.Groups(list) {
-			out = append(out, estimator.Class{Pods: group})
+		first := len(out)
+		for i, number := range scheduler.Classes(simulator.NewSnapshot(), list) {
+			if first+number == len(out) {
+				out = append(out, estimator.Class{})
+			}
+			out[first+number].Pods = append(out[first+number].Pods, list[i])
 		}
 	}
 	return out

@@ -24,13 +24,23 @@ type node struct {
 // packing is the state of one estimate.
 type packing struct {
 	in      In
-	added   map[string]*node
+	first   int // index of the first node that is added; the others follow in order
 	order   []*node
 	found   int // index of the node that was found last
 	turn    int // how many nodes of In.Shapes were added
 	granted int // how many nodes were permitted
 	mayAdd  bool
 	result  Result
+}
+
+// pack places the pods of the classes, in this order.
+func (p *packing) pack(ctx context.Context, classes []ranked) error {
+	for _, class := range classes {
+		if err := p.class(ctx, class); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // class places the pods of one class: first on the nodes that others brought in, then on new ones. It returns an error only if
@@ -59,13 +69,16 @@ func (p *packing) onAdded(ctx context.Context, pods []*corev1.Pod) (rest []*core
 	if len(p.order) == 0 {
 		return pods, nil
 	}
-	for i, pod := range pods {
-		placed, err := p.search(ctx, pod, func(n *corev1.Node) bool { return p.added[n.Name] != nil })
-		if err != nil || !placed {
-			return pods[i:], err
-		}
+	placed, err := p.in.Scheduler.PlaceAll(ctx, p.in.Snapshot, pods, simulator.Search{StartAfter: p.found, From: p.first})
+	for i, at := range placed {
+		p.found = at.Index
+		p.record(pods[i:i+1], at.Index)
 	}
-	return nil, nil
+	rest = pods[len(placed):]
+	if err != nil {
+		return rest, fmt.Errorf("looking for a place for pod %s/%s: %w", rest[0].Namespace, rest[0].Name, err)
+	}
+	return rest, nil
 }
 
 // onNew places pods on the node added last, and adds another one when that is full.
@@ -74,47 +87,57 @@ func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) er
 	if class.Shapes != nil {
 		shapes, turn = class.Shapes, new(int)
 	}
-	for _, pod := range pods {
-		placed, err := p.onLast(ctx, pod)
-		if err != nil {
+	for len(pods) > 0 {
+		placed, err := p.onLast(ctx, pods)
+		pods = pods[placed:]
+		if err != nil || len(pods) == 0 {
 			return err
 		}
-		if placed {
-			continue
+		if placed > 0 && p.spreads(pods[0]) {
+			continue // another node may have room only now
 		}
 		if !p.permitted() {
 			p.stop()
 			return nil
 		}
-		if placed, err = p.add(ctx, pod, shapes[*turn%len(shapes)]); err != nil || !placed {
+		added, err := p.add(ctx, pods[0], shapes[*turn%len(shapes)])
+		if err != nil || !added {
 			return err
 		}
+		pods = pods[1:]
 		*turn++
 	}
 	return nil
 }
 
-// onLast tries the node added last. A pod that has to be spread evenly is tried further: the last node may have made room for it on the others. If
-// evenness over hosts is all that is in the way, these include the nodes that exist, which are not counted as new.
-func (p *packing) onLast(ctx context.Context, pod *corev1.Pod) (placed bool, err error) {
+func (p *packing) spreads(pod *corev1.Pod) bool { return len(pod.Spec.TopologySpreadConstraints) > 0 }
+
+// onLast fills the node added last and returns how many pods were placed. A pod that has to be spread evenly is tried further: the last node may have
+// made room for it on the others. If evenness over hosts is all that is in the way, these include the nodes that exist, which are not counted as new.
+func (p *packing) onLast(ctx context.Context, pods []*corev1.Pod) (placed int, err error) {
 	if len(p.order) == 0 {
-		return false, nil
+		return 0, nil
 	}
-	last := p.order[len(p.order)-1]
-	rejection, err := p.in.Scheduler.Place(ctx, p.in.Snapshot, pod, last.name)
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("placing pod %s/%s on a new node: %w", pod.Namespace, pod.Name, err)
-	case rejection == nil:
-		p.record(pod, last.name)
-		return true, nil
-	case len(pod.Spec.TopologySpreadConstraints) == 0:
-		return false, nil
-	case spreadsOverHosts(pod) && slices.Contains(rejection.Reasons, spreadReason):
-		return p.search(ctx, pod, func(n *corev1.Node) bool { return n.Name != last.name })
-	default:
-		return p.search(ctx, pod, func(n *corev1.Node) bool { return n.Name != last.name && p.added[n.Name] != nil })
+	last := p.first + len(p.order) - 1
+	placed, no, err := p.in.Scheduler.Fill(ctx, p.in.Snapshot, pods, p.order[len(p.order)-1].name)
+	p.record(pods[:placed], last)
+	if err != nil {
+		return placed, fmt.Errorf("placing pod %s/%s on a new node: %w", pods[placed].Namespace, pods[placed].Name, err)
 	}
+	if no == nil || !p.spreads(pods[placed]) {
+		return placed, nil
+	}
+	search := simulator.Search{StartAfter: p.found, From: p.first, Quiet: true}
+	if spreadsOverHosts(pods[placed]) && slices.Contains(no.Reasons, spreadReason) {
+		search.From = 0
+	}
+	name := p.order[len(p.order)-1].name
+	search.Accept = func(n *corev1.Node) bool { return n.Name != name }
+	found, err := p.place(ctx, pods[placed], search)
+	if err == nil && found {
+		placed++
+	}
+	return placed, err
 }
 
 func spreadsOverHosts(pod *corev1.Pod) bool {
@@ -153,17 +176,15 @@ func (p *packing) add(ctx context.Context, pod *corev1.Pod, shape simulator.Node
 	if err := p.in.Snapshot.AddNode(fresh); err != nil {
 		return false, fmt.Errorf("adding a new node: %w", err)
 	}
-	rejection, err := p.in.Scheduler.Place(ctx, p.in.Snapshot, pod, name)
-	if err != nil || rejection != nil {
+	fits, _, err := p.in.Scheduler.Fill(ctx, p.in.Snapshot, []*corev1.Pod{pod}, name)
+	if err != nil || fits == 0 {
 		if err != nil {
 			err = fmt.Errorf("placing pod %s/%s on a new node: %w", pod.Namespace, pod.Name, err)
 		}
 		return false, errors.Join(err, p.in.Snapshot.RemoveNode(name))
 	}
-	n := &node{name: name, NewNode: NewNode{Shape: shape.Node.Name}}
-	p.order = append(p.order, n)
-	p.added[name] = n
-	p.record(pod, name)
+	p.order = append(p.order, &node{name: name, NewNode: NewNode{Shape: shape.Node.Name}})
+	p.record([]*corev1.Pod{pod}, p.first+len(p.order)-1)
 	return true, nil
 }
 
@@ -180,7 +201,6 @@ func (p *packing) prune(ctx context.Context) error {
 		if err := p.in.Snapshot.Commit(); err != nil {
 			return fmt.Errorf("giving up a new node: %w", err)
 		}
-		delete(p.added, last.name)
 		p.order = p.order[:len(p.order)-1]
 		for i, pod := range last.Pods {
 			moves[i].Pods = append(moves[i].Pods, pod)
@@ -196,38 +216,35 @@ func (p *packing) moves(ctx context.Context, last *node) ([]*node, error) {
 	}
 	moves := make([]*node, 0, len(last.Pods))
 	for _, pod := range last.Pods {
-		at, err := p.place(ctx, pod, func(n *corev1.Node) bool { return p.added[n.Name] != nil })
-		if err != nil || at == "" { // when in doubt the node stays
+		at, _, err := p.in.Scheduler.PlaceAnywhere(ctx, p.in.Snapshot, pod, simulator.Search{StartAfter: p.found, From: p.first, Quiet: true})
+		if err != nil || at.Node == "" { // when in doubt the node stays
 			return nil, ctx.Err()
 		}
-		moves = append(moves, p.added[at])
+		p.found = at.Index
+		moves = append(moves, p.order[at.Index-p.first])
 	}
 	return moves, nil
 }
 
-func (p *packing) search(ctx context.Context, pod *corev1.Pod, accept func(*corev1.Node) bool) (placed bool, err error) {
-	at, err := p.place(ctx, pod, accept)
-	if err != nil || at == "" {
-		return false, err
+// place looks for a place for one pod.
+func (p *packing) place(ctx context.Context, pod *corev1.Pod, search simulator.Search) (placed bool, err error) {
+	at, _, err := p.in.Scheduler.PlaceAnywhere(ctx, p.in.Snapshot, pod, search)
+	if err != nil {
+		return false, fmt.Errorf("looking for a place for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	p.record(pod, at)
+	if at.Node == "" {
+		return false, nil
+	}
+	p.found = at.Index
+	p.record([]*corev1.Pod{pod}, at.Index)
 	return true, nil
 }
 
-func (p *packing) place(ctx context.Context, pod *corev1.Pod, accept func(*corev1.Node) bool) (node string, err error) {
-	at, _, err := p.in.Scheduler.PlaceAnywhere(ctx, p.in.Snapshot, pod, simulator.Search{StartAfter: p.found, Accept: accept})
-	if err != nil {
-		return "", fmt.Errorf("looking for a place for pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	if at.Node != "" {
-		p.found = at.Index
-	}
-	return at.Node, nil
-}
-
-func (p *packing) record(pod *corev1.Pod, name string) {
-	p.result.Pods = append(p.result.Pods, pod)
-	if n := p.added[name]; n != nil {
-		n.Pods = append(n.Pods, pod)
+// record notes that the pods lie on the node of this index.
+func (p *packing) record(pods []*corev1.Pod, index int) {
+	p.result.Pods = append(p.result.Pods, pods...)
+	if index >= p.first {
+		n := p.order[index-p.first]
+		n.Pods = append(n.Pods, pods...)
 	}
 }

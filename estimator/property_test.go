@@ -24,13 +24,20 @@ type breaking struct {
 
 var errBroken = errors.New("a plug-in broke")
 
-func (b breaking) Place(
-	ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, node string,
-) (*simulator.Rejection, error) {
-	if strings.HasPrefix(pod.Name, b.on) {
-		return nil, errBroken
+func (b breaking) Fill(
+	ctx context.Context, snap *simulator.Snapshot, pods []*corev1.Pod, node string,
+) (placed int, no *simulator.Rejection, err error) {
+	for _, pod := range pods {
+		if strings.HasPrefix(pod.Name, b.on) {
+			return placed, nil, errBroken
+		}
+		one, no, err := b.Scheduler.Fill(ctx, snap, []*corev1.Pod{pod}, node)
+		if err != nil || no != nil {
+			return placed, no, err
+		}
+		placed += one
 	}
-	return b.Scheduler.Place(ctx, snap, pod, node)
+	return placed, nil, nil
 }
 
 // world is a random cluster with a node group and waiting pods.

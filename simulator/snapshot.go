@@ -158,13 +158,17 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 	if err != nil {
 		return fmt.Errorf("placing pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	key := podfacts.Key(pod)
-	if s.placementOn(n, key) != nil {
-		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, nodeName)
+	return s.addTo(n, s.know(pod))
+}
+
+// addTo is AddPod.
+func (s *Snapshot) addTo(n *node, known *knownPod) error {
+	pod := known.pod
+	if s.placementOn(n, known.key) != nil {
+		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, n.object.Name)
 	}
-	known := s.know(pod)
 	s.turn++
-	p := &placement{pod: pod, key: key, shape: known.shape, held: known.held, node: n, turn: s.turn}
+	p := &placement{pod: pod, key: known.key, shape: known.shape, held: known.held, node: n, turn: s.turn}
 	s.record(change{placed: p, version: n.version})
 	s.place(p)
 	return nil

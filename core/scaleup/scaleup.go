@@ -13,7 +13,6 @@ import (
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/expander"
-	"example.com/cluster-autoscaler/processors/equivalence"
 	"example.com/cluster-autoscaler/processors/nodeinfos"
 	"example.com/cluster-autoscaler/processors/pendingpods"
 	"example.com/cluster-autoscaler/simulator"
@@ -31,8 +30,10 @@ const (
 
 // scheduler is what this package asks of *simulator.Scheduler.
 type scheduler interface {
+	Classes(snap *simulator.Snapshot, pods []*corev1.Pod) []int
 	Check(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error)
-	Place(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error)
+	Fill(ctx context.Context, snap *simulator.Snapshot, pods []*corev1.Pod, nodeName string) (int, *simulator.Rejection, error)
+	PlaceAll(ctx context.Context, snap *simulator.Snapshot, pods []*corev1.Pod, search simulator.Search) ([]simulator.Placement, error)
 	PlaceAnywhere(
 		ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, search simulator.Search,
 	) (simulator.Placement, []simulator.NodeRejection, error)
@@ -135,7 +136,7 @@ type fit struct {
 // Options finds out which groups could help which pods, and by how many nodes. An error means that nothing can be said at all: ctx ended or the
 // snapshot is broken. Trouble with one group is a reason.
 func Options(ctx context.Context, in In) (Considered, error) {
-	c := Considered{in: in, classes: equivalence.Groups(in.Pending.Left), accounts: newAccounts(in), depth: in.Snapshot.Depth()}
+	c := Considered{in: in, classes: classesOf(in), accounts: newAccounts(in), depth: in.Snapshot.Depth()}
 	for i := range in.Groups {
 		c.candidates = append(c.candidates, c.candidate(&in.Groups[i]))
 	}
@@ -160,6 +161,18 @@ func Options(ctx context.Context, in In) (Considered, error) {
 		late = in.Budget != nil && in.Budget.Spent()
 	}
 	return c, c.explainSkipped(ctx)
+}
+
+// classesOf sorts the pods that may cause growth into classes, in the order of their first pods.
+func classesOf(in In) [][]*corev1.Pod {
+	var classes [][]*corev1.Pod
+	for i, number := range in.Scheduler.Classes(in.Snapshot, in.Pending.Left) {
+		if number == len(classes) {
+			classes = append(classes, nil)
+		}
+		classes[number] = append(classes[number], in.Pending.Left[i])
+	}
+	return classes
 }
 
 // addUndescribed lists the groups of which the cloud could tell nothing at all.

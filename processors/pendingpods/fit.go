@@ -9,22 +9,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/core/report"
-	"example.com/cluster-autoscaler/processors/equivalence"
 	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // dropFitting places the pods that fit on a node that exists or is on its way, the most important first. They stay placed.
 func dropFitting(ctx context.Context, in In, b batch) (batch, error) {
-	s := search{in: in, batch: &b, hints: map[string]string{}, placeless: map[equivalence.Shape]bool{}}
-	byPriority := slices.Clone(b.pods)
-	slices.SortStableFunc(byPriority, func(p, q *corev1.Pod) int { return cmp.Compare(podfacts.Priority(q), podfacts.Priority(p)) })
+	s := search{in: in, batch: &b, hints: map[string]string{}, placeless: map[int]bool{}}
+	byPriority := make([]waiting, 0, len(b.pods))
+	for i, class := range in.Scheduler.Classes(in.Snapshot, b.pods) {
+		byPriority = append(byPriority, waiting{pod: b.pods[i], class: class, priority: podfacts.Priority(b.pods[i])})
+	}
+	slices.SortStableFunc(byPriority, func(p, q waiting) int { return cmp.Compare(q.priority, p.priority) })
 	for len(byPriority) > 0 {
 		n := 1
-		for n < len(byPriority) && podfacts.Priority(byPriority[n]) == podfacts.Priority(byPriority[0]) {
+		for n < len(byPriority) && byPriority[n].priority == byPriority[0].priority {
 			n++
 		}
-		if err := s.class(ctx, byPriority[:n]); err != nil {
+		if err := s.equal(ctx, byPriority[:n]); err != nil {
 			return b, err
 		}
 		byPriority = byPriority[n:]
@@ -46,24 +48,30 @@ type search struct {
 	batch     *batch
 	hints     map[string]string
 	last      int // index of the node that was found last
-	shapes    equivalence.Index
-	placeless map[equivalence.Shape]bool
+	placeless map[int]bool
 }
 
-// class looks for room for the pods of one priority: first where they fitted before, then anywhere.
-func (s *search) class(ctx context.Context, pods []*corev1.Pod) error {
-	var rest []*corev1.Pod
-	for _, pod := range pods {
-		placed, err := s.hinted(ctx, pod)
+// waiting is a pod with its class: where one of a class fits nowhere, the others need not be tried.
+type waiting struct {
+	pod      *corev1.Pod
+	class    int
+	priority int32
+}
+
+// equal looks for room for the pods of one priority: first where they fitted before, then anywhere.
+func (s *search) equal(ctx context.Context, pods []waiting) error {
+	rest := make([]waiting, 0, len(pods))
+	for _, w := range pods {
+		placed, err := s.hinted(ctx, w.pod)
 		switch {
 		case err != nil:
 			return err
 		case !placed:
-			rest = append(rest, pod)
+			rest = append(rest, w)
 		}
 	}
-	for _, pod := range rest {
-		if err := s.anywhere(ctx, pod); err != nil {
+	for _, w := range rest {
+		if err := s.anywhere(ctx, w); err != nil {
 			return err
 		}
 	}
@@ -90,18 +98,18 @@ func (s *search) hinted(ctx context.Context, pod *corev1.Pod) (placed bool, err 
 	return true, nil
 }
 
-func (s *search) anywhere(ctx context.Context, pod *corev1.Pod) error {
+func (s *search) anywhere(ctx context.Context, w waiting) error {
+	pod := w.pod
 	if s.spent() {
 		s.batch.unreached++
 		s.batch.settle(pod, report.PodLeftAlone, report.NotReached{Limit: "--pending-pods-batching-timeout"})
 		return nil
 	}
-	shape, shared := s.shapes.Shape(pod)
-	if shared && s.placeless[shape] {
+	if s.placeless[w.class] {
 		return nil
 	}
 	found, _, err := s.in.Scheduler.PlaceAnywhere(ctx, s.in.Snapshot, pod, simulator.Search{
-		StartAfter: s.last, Accept: func(node *corev1.Node) bool { return !s.batch.draining[node.Name] },
+		StartAfter: s.last, Quiet: true, Accept: func(node *corev1.Node) bool { return !s.batch.draining[node.Name] },
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -112,8 +120,8 @@ func (s *search) anywhere(ctx context.Context, pod *corev1.Pod) error {
 	case found.Node != "":
 		s.last = found.Index
 		s.fits(pod, found.Node)
-	case shared:
-		s.placeless[shape] = true
+	default:
+		s.placeless[w.class] = true
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 // scheduler is what this package asks of *simulator.Scheduler.
 type scheduler interface {
+	Classes(snap *simulator.Snapshot, pods []*corev1.Pod) []int
 	Place(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error)
 	PlaceAnywhere(
 		ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, search simulator.Search,
