@@ -189,7 +189,7 @@ func describe(value any) string {
 		return "a list"
 	case string:
 		return "the string " + show(v)
-	case json.Number:
+	case json.Number, float64, int64:
 		return "the number " + show(v)
 	default:
 		return show(value)

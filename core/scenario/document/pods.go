@@ -73,8 +73,9 @@ func (f *finisher) hasNode(name string) bool {
 	return f.known.has(nodeKey(name))
 }
 
-// pods finishes the pods. Those that ended on nodes that are gone are left out: a cluster's garbage collector takes them away.
-func (f *finisher) pods() {
+// ownPods looks at the pods that have documents of their own. It leaves out those that ended on nodes that are gone, which a cluster's
+// garbage collector takes away, and reports others on such nodes.
+func (f *finisher) ownPods() {
 	f.out.Pods = slices.DeleteFunc(f.out.Pods, func(pod *corev1.Pod) bool {
 		node := pod.Spec.NodeName
 		if node == "" || f.known == nil || f.hasNode(node) {
@@ -87,12 +88,16 @@ func (f *finisher) pods() {
 		return false
 	})
 	for _, pod := range f.out.Pods {
-		f.identify("Pod", pod, f.podAge)
-		if pod.Spec.Priority == nil {
-			if err := f.priorities.Admit(&pod.Spec); err != nil {
-				f.where(key{"Pod", pod.Namespace, pod.Name}).bad("spec.priorityClassName", "%s", err)
-			}
+		if err := f.priorities.Admit(&pod.Spec); err != nil {
+			f.where(key{"Pod", pod.Namespace, pod.Name}).bad("spec.priorityClassName", "%s", err)
 		}
+	}
+}
+
+// pods finishes the pods.
+func (f *finisher) pods() {
+	for _, pod := range f.out.Pods {
+		f.identify("Pod", pod, f.podAge)
 		begun := pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
 		if pod.Spec.NodeName != "" && begun && len(pod.Status.Conditions) == 0 {
 			run(pod)

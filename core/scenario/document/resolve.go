@@ -116,6 +116,7 @@ type finisher struct {
 func (f *finisher) finish(objects Objects) Finished {
 	f.out.Objects = objects
 	f.nodes()
+	f.ownPods()
 	f.podSets()
 	f.pods()
 	f.others()

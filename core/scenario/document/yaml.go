@@ -219,7 +219,11 @@ func yamlMessage(err error, start int) string {
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n"} {
 		text = strings.TrimPrefix(text, prefix)
 	}
-	return regexp.MustCompile(`line \d+`).ReplaceAllStringFunc(strings.TrimSpace(text), func(found string) string {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "line ") {
+		text = "line 1: " + text // which the library leaves out
+	}
+	return regexp.MustCompile(`line \d+`).ReplaceAllStringFunc(text, func(found string) string {
 		n, err := strconv.Atoi(strings.TrimPrefix(found, "line "))
 		if err != nil {
 			return found
