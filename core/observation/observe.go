@@ -9,13 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/simulator"
-	"example.com/cluster-autoscaler/simulator/gpu"
-	"example.com/cluster-autoscaler/simulator/readiness"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
 
@@ -29,7 +26,7 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 		}
 	}
 	seen := Observation{
-		At: at, Snapshot: s.snapshot, Workloads: workloads{s}, Deletions: deletions, Features: s.Features(), Limits: s.options.Limits,
+		At: at, Snapshot: s.follower.snapshot, Workloads: workloads{s}, Deletions: deletions, Features: s.Features(), Limits: s.options.Limits,
 	}
 	if err := s.cloud.Refresh(ctx); err != nil {
 		return Observation{}, fmt.Errorf("refreshing the cloud provider %s: %w", s.cloud.Name(), err)
@@ -40,35 +37,26 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 	if limiter, ok := s.cloud.(cloudprovider.Limiter); ok {
 		seen.Limits = limiter.ResourceLimits(s.options.Limits)
 	}
-	if err := s.nodes(&seen); err != nil {
+	if err := s.cluster(ctx, &seen); err != nil {
 		return Observation{}, err
 	}
 	s.groups(ctx, &seen)
 	s.members(&seen)
-	if err := s.pods(&seen); err != nil {
-		return Observation{}, err
-	}
-	return seen, s.controllers(&seen)
+	return seen, nil
 }
 
-// nodes lists the nodes by name and overrides the readiness of those that are not ready for work yet (loop-and-scale-up 1.4.2).
-func (s *Source) nodes(seen *Observation) error {
-	nodes, err := s.factory.Core().V1().Nodes().Lister().List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+// cluster brings the snapshot and the lists up to date. A kind that cannot be read is left out; Features says so.
+func (s *Source) cluster(ctx context.Context, seen *Observation) error {
+	f := s.follower
+	can := readable{csiNodes: s.reads(resourceCSINodes), daemonSets: s.reads(resourceDaemonSet), budgets: s.reads(resourcePDBs)}
+	if err := f.catchUp(seen.GPULabel, can); err != nil {
+		return err
 	}
-	slices.SortFunc(nodes, byName)
-	for i, node := range nodes {
-		if node.Spec.Unschedulable || !readiness.Of(node).Ready {
-			continue
-		}
-		if gpu.Missing(node, seen.GPULabel) {
-			nodes[i] = readiness.Override(node, readiness.ReasonResourceNotReady)
-		} else if _, starting := s.options.Taints.Startup(node); starting {
-			nodes[i] = readiness.Override(node, readiness.ReasonStartupTaint)
-		}
+	if err := f.check(ctx, can); err != nil {
+		return err
 	}
-	seen.Nodes = nodes
+	seen.Nodes, seen.Unschedulable, seen.Unprocessed = f.shown.all, f.refused.pods, f.unseen.pods
+	seen.DaemonSets, seen.PodDisruptionBudgets = f.setList.all, f.budgetList.all
 	return nil
 }
 
@@ -120,53 +108,6 @@ func (s *Source) gone(node *corev1.Node) bool {
 	return tainted
 }
 
-// pods sorts the pods and brings the snapshot up to date.
-func (s *Source) pods(seen *Observation) error {
-	pods, err := s.factory.Core().V1().Pods().Lister().List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	sorted := sortPods(pods, s.options)
-	seen.Unschedulable, seen.Unprocessed = sorted.unschedulable, sorted.unprocessed
-	csiNodes, err := s.csiNodes()
-	if err != nil {
-		return err
-	}
-	if _, err := s.snapshot.Sync(simulator.Cluster{Nodes: seen.Nodes, Pods: sorted.placed, CSINodes: csiNodes}); err != nil {
-		return fmt.Errorf("bringing the snapshot up to date: %w", err)
-	}
-	return nil
-}
-
-func (s *Source) csiNodes() ([]*storagev1.CSINode, error) {
-	if !s.reads(resourceCSINodes) {
-		return nil, nil
-	}
-	csiNodes, err := s.factory.Storage().V1().CSINodes().Lister().List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("listing CSI nodes: %w", err)
-	}
-	return csiNodes, nil
-}
-
-// controllers lists what stands above pods. A kind that cannot be listed is left out; Features says so.
-func (s *Source) controllers(seen *Observation) error {
-	if s.off(resourceDaemonSet) == nil {
-		sets, err := s.factory.Apps().V1().DaemonSets().Lister().List(labels.Everything())
-		if err != nil {
-			return fmt.Errorf("listing DaemonSets: %w", err)
-		}
-		slices.SortFunc(sets, byName)
-		seen.DaemonSets = sets
-	}
-	if !s.reads(resourcePDBs) {
-		return nil
-	}
-	budgets, err := s.PodDisruptionBudgets()
-	seen.PodDisruptionBudgets = budgets
-	return err
-}
-
 // Node returns the newest node of the name; ok is false if there is none. The object is shared.
 func (s *Source) Node(name string) (node *corev1.Node, ok bool) {
 	node, err := s.factory.Core().V1().Nodes().Lister().Get(name)
@@ -181,7 +122,7 @@ func (s *Source) Pods(node string) ([]*corev1.Pod, error) {
 	}
 	var out []*corev1.Pod
 	for _, object := range objects {
-		if pod, ok := object.(*corev1.Pod); ok && !terminal(pod) {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName == node && !terminal(pod) {
 			out = append(out, pod)
 		}
 	}
@@ -201,12 +142,16 @@ func (s *Source) PodsMatching(namespace string, selector labels.Selector) ([]*co
 	return pods, nil
 }
 
-// podsByNode is the index of pods by the node they are scheduled to.
+// podsByNode is the index of pods by the node on which they take room.
 const podsByNode = "cluster-autoscaler/node"
 
 func indexByNode(object any) ([]string, error) {
-	if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-		return []string{pod.Spec.NodeName}, nil
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	if node := simulator.NodeNameOf(pod); node != "" {
+		return []string{node}, nil
 	}
 	return nil, nil
 }

@@ -2,57 +2,55 @@ package observation
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
-// sorted are the pods of one iteration by what they mean (loop-and-scale-up 4.1).
-type sorted struct {
-	// placed occupy room on a node: scheduled to it or nominated for it.
-	placed []*corev1.Pod
-	// unschedulable were refused by a scheduler, unprocessed were seen by none.
-	unschedulable, unprocessed []*corev1.Pod
+// meaning is what a pod means to an iteration (loop-and-scale-up 4.1).
+type meaning int
+
+const (
+	ignored meaning = iota // finished, of another scheduler, or not judged yet
+	placed                 // takes room on a node: scheduled to it or nominated for it
+	refused                // by a scheduler: it waits for room
+	unseen                 // by any scheduler, and needn't be
+)
+
+// sorter tells what pods mean.
+type sorter struct {
+	allowed, bypassed map[string]bool
+	cutoff            int
 }
 
-// sortPods classifies the pods. Finished ones, those of other schedulers, and those that nobody judged yet are left out.
-func sortPods(pods []*corev1.Pod, options Options) sorted {
-	allowed, bypassed := nameSet(options.AllowedSchedulers), nameSet(options.BypassedSchedulers)
-	out := sorted{placed: make([]*corev1.Pod, 0, len(pods))}
-	for _, pod := range pods {
-		if terminal(pod) || (len(allowed) > 0 && !allowed[pod.Spec.SchedulerName]) {
-			continue
-		}
-		switch {
-		case pod.Spec.NodeName != "":
-			out.place(pod, options)
-		case pod.DeletionTimestamp != nil:
-		case pod.Status.NominatedNodeName != "":
-			out.place(pod, options)
-		default:
-			out.wait(pod, bypassed)
-		}
-	}
-	slices.SortStableFunc(out.unschedulable, byAge)
-	slices.SortStableFunc(out.unprocessed, byAge)
-	return out
-}
-
-func (s *sorted) place(pod *corev1.Pod, options Options) {
-	if !podfacts.IsExpendable(pod, options.ExpendableCutoff) {
-		s.placed = append(s.placed, pod)
+func newSorter(options Options) sorter {
+	return sorter{
+		allowed: nameSet(options.AllowedSchedulers), bypassed: nameSet(options.BypassedSchedulers), cutoff: options.ExpendableCutoff,
 	}
 }
 
-func (s *sorted) wait(pod *corev1.Pod, bypassed map[string]bool) {
+// sort tells what the pod means; nil: ignored.
+func (s sorter) sort(pod *corev1.Pod) meaning {
+	switch {
+	case pod == nil, terminal(pod), len(s.allowed) > 0 && !s.allowed[pod.Spec.SchedulerName]:
+		return ignored
+	case pod.Spec.NodeName != "", pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil:
+		if podfacts.IsExpendable(pod, s.cutoff) {
+			return ignored
+		}
+		return placed
+	case pod.DeletionTimestamp != nil:
+		return ignored
+	}
 	condition := scheduledCondition(pod)
 	switch {
 	case condition != nil && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable:
-		s.unschedulable = append(s.unschedulable, pod)
-	case bypassed[pod.Spec.SchedulerName] && (condition == nil || (condition.Status == corev1.ConditionFalse && condition.Reason == "")):
-		s.unprocessed = append(s.unprocessed, pod)
+		return refused
+	case s.bypassed[pod.Spec.SchedulerName] && (condition == nil || (condition.Status == corev1.ConditionFalse && condition.Reason == "")):
+		return unseen
+	default:
+		return ignored
 	}
 }
 
@@ -81,9 +79,57 @@ func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// byAge orders pods by creation time, namespace and name.
-func byAge(a, b *corev1.Pod) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), byName(a, b))
+// queue holds pods in the order of their creation time, namespace and name.
+type queue struct {
+	order ordered[aged]
+	// pods are those in order. The slice was handed out: it is replaced, never changed.
+	pods []*corev1.Pod
+	// out and in are what changes with the next settle.
+	out, in []aged
+}
+
+// aged is a pod with what it is ordered by, so that tens of thousands that come at once are ordered without looking at each of them many times.
+type aged struct {
+	seconds         int64
+	nanoseconds     int
+	namespace, name string
+	pod             *corev1.Pod
+}
+
+func newQueue() queue { return queue{order: ordered[aged]{compare: byAge}} }
+
+func ageOf(pod *corev1.Pod) aged {
+	created := pod.CreationTimestamp.Time
+	return aged{seconds: created.Unix(), nanoseconds: created.Nanosecond(), namespace: pod.Namespace, name: pod.Name, pod: pod}
+}
+
+func byAge(a, b aged) int {
+	return cmp.Or(
+		cmp.Compare(a.seconds, b.seconds), cmp.Compare(a.nanoseconds, b.nanoseconds), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
+	)
+}
+
+// change notes a pod that was or is to be in the queue.
+func (q *queue) change(c change[*corev1.Pod], was, is bool) {
+	if was {
+		q.out = append(q.out, ageOf(c.was))
+	}
+	if is {
+		q.in = append(q.in, ageOf(c.is))
+	}
+}
+
+// settle makes the changes.
+func (q *queue) settle() {
+	if len(q.out) == 0 && len(q.in) == 0 {
+		return
+	}
+	q.order.update(q.out, q.in)
+	q.out, q.in = nil, nil
+	q.pods = make([]*corev1.Pod, 0, len(q.order.all))
+	for i := range q.order.all {
+		q.pods = append(q.pods, q.order.all[i].pod)
+	}
 }
 
 func byName[T interface {

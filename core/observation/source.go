@@ -35,6 +35,8 @@ type Options struct {
 	GroupDefaults GroupOptions
 	// Limits are the cluster-wide limits of the flags.
 	Limits cloudprovider.ResourceLimits
+	// Rebuilt is called when the snapshot was found to differ from what was read and was made anew; nil: nobody wants to know.
+	Rebuilt func()
 }
 
 // Source reads clusters through client-go's informers and clouds through their provider. Its methods may be called from different
@@ -45,7 +47,7 @@ type Source struct {
 	clock    clock.WithTicker
 	options  Options
 	factory  informers.SharedInformerFactory
-	snapshot *simulator.Snapshot
+	follower *follower
 	wake     chan struct{}
 	watches  []*watch // by name
 	byName   map[string]*watch
@@ -61,12 +63,11 @@ type Source struct {
 func NewSource(client kubernetes.Interface, cloud cloudprovider.CloudProvider, c clock.WithTicker, options Options) (*Source, error) {
 	s := &Source{
 		client: client, cloud: cloud, clock: c, options: options,
-		factory:  informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(newTrimmer().transform)),
-		snapshot: simulator.NewSnapshot(),
-		wake:     make(chan struct{}, 1),
-		byName:   map[string]*watch{},
-		needs:    map[string][]*watch{},
-		changed:  make(chan struct{}),
+		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(newTrimmer().transform)),
+		wake:    make(chan struct{}, 1),
+		byName:  map[string]*watch{},
+		needs:   map[string][]*watch{},
+		changed: make(chan struct{}),
 	}
 	for _, r := range resources() {
 		w, err := newWatch(r, s.factory, c.Now())
@@ -83,10 +84,8 @@ func NewSource(client kubernetes.Interface, cloud cloudprovider.CloudProvider, c
 	if err := pods.AddIndexers(cache.Indexers{podsByNode: indexByNode}); err != nil {
 		return nil, fmt.Errorf("indexing pods by node: %w", err)
 	}
-	if _, err := pods.AddEventHandler(s.wakeUp()); err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
-	}
-	return s, nil
+	s.follower = newFollower(s.factory, options)
+	return s, s.follower.listen(s.factory, s.look)
 }
 
 // Factory is the informer factory, for the simulator. Its informers are started by Run and by nobody else.
@@ -105,8 +104,9 @@ func (s *Source) Run(ctx context.Context) {
 }
 
 // AssumeSynced makes every resource count as read. It is for those who write into the stores of the factory's informers themselves instead of
-// calling Run.
+// calling Run: each Observe then looks for what has changed there.
 func (s *Source) AssumeSynced() {
+	s.follower.silence()
 	for _, w := range s.watches {
 		s.set(w, phaseOn, nil)
 	}

@@ -4,35 +4,28 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // fresh is how recent a pod's verdict must be to start an iteration at once. Older ones were seen by an iteration already.
 const fresh = 10 * time.Second
 
-// wakeUp is the handler that notices pods which turned unschedulable a moment ago (loop-and-scale-up 1.1).
-func (s *Source) wakeUp() cache.ResourceEventHandler {
-	look := func(object any) {
-		pod, ok := object.(*corev1.Pod)
-		if !ok || !justUnschedulable(pod, s.clock.Now()) {
-			return
-		}
-		select {
-		case s.wake <- struct{}{}:
-		default: // one wake-up is pending already and will see this pod too
-		}
+// look notices a pod that turned unschedulable a moment ago (loop-and-scale-up 1.1).
+func (s *Source) look(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok || !justUnschedulable(pod, s.clock.Now) {
+		return
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    look,
-		UpdateFunc: func(_, object any) { look(object) },
+	select {
+	case s.wake <- struct{}{}:
+	default: // one wake-up is pending already and will see this pod too
 	}
 }
 
-func justUnschedulable(pod *corev1.Pod, now time.Time) bool {
+func justUnschedulable(pod *corev1.Pod, now func() time.Time) bool {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || terminal(pod) {
 		return false
 	}
 	condition := scheduledCondition(pod)
 	return condition != nil && condition.Status == corev1.ConditionFalse &&
-		condition.Reason == corev1.PodReasonUnschedulable && !condition.LastTransitionTime.Add(fresh).Before(now)
+		condition.Reason == corev1.PodReasonUnschedulable && !condition.LastTransitionTime.Add(fresh).Before(now())
 }
