@@ -41,16 +41,14 @@ func Expand(pods *Pods, priorities defaults.Priorities, at time.Time) (*PodSet, 
 	}
 	owner := ownerOf(pods, int32(min(count, math.MaxInt32))) //nolint:gosec // bounded
 	set := &PodSet{Namespace: pods.Metadata.Namespace, Name: pods.Metadata.Name, Kind: spec.Owner}
-	apiVersion := APIVersion
 	if owner != nil {
 		set.Owner = owner
 		owner.SetUID(uid(spec.Owner, set.Namespace, set.Name))
 		owner.SetCreationTimestamp(metav1.NewTime(created))
-		apiVersion = owner.GetObjectKind().GroupVersionKind().GroupVersion().String()
 	}
 	var reference *metav1.OwnerReference
 	if spec.Owner != OwnerNone {
-		reference = controllerRef(apiVersion, spec.Owner, set.Name)
+		reference = controllerRef(spec.Owner, set.Name)
 		reference.UID = uid(spec.Owner, set.Namespace, set.Name)
 	}
 	set.pattern = pattern(set.Namespace, &spec.Template, reference, priorities)
@@ -69,7 +67,14 @@ func Expand(pods *Pods, priorities defaults.Priorities, at time.Time) (*PodSet, 
 	return set, made
 }
 
-func controllerRef(apiVersion, kind, name string) *metav1.OwnerReference {
+// controllerRef is a reference to the controller of that kind. Kinds that are not of the API are of our own group.
+func controllerRef(kind, name string) *metav1.OwnerReference {
+	apiVersion := APIVersion
+	for _, known := range apiKinds() {
+		if known.Kind == kind {
+			apiVersion = known.APIVersion
+		}
+	}
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, Controller: new(true), BlockOwnerDeletion: new(true)}
 }
 
@@ -120,13 +125,13 @@ func ownerOf(pods *Pods, count int32) object {
 	switch pods.Spec.Owner {
 	case OwnerReplicaSet:
 		return &appsv1.ReplicaSet{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: OwnerReplicaSet}, ObjectMeta: meta,
-			Spec:   appsv1.ReplicaSetSpec{Replicas: &count, Selector: selector, Template: *template},
-			Status: appsv1.ReplicaSetStatus{Replicas: count},
+			ObjectMeta: meta,
+			Spec:       appsv1.ReplicaSetSpec{Replicas: &count, Selector: selector, Template: *template},
+			Status:     appsv1.ReplicaSetStatus{Replicas: count},
 		}
 	case OwnerStatefulSet:
 		return &appsv1.StatefulSet{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: OwnerStatefulSet}, ObjectMeta: meta,
+			ObjectMeta: meta,
 			Spec: appsv1.StatefulSetSpec{
 				Replicas: &count, Selector: selector, Template: *template, PodManagementPolicy: appsv1.OrderedReadyPodManagement,
 			},
@@ -134,12 +139,12 @@ func ownerOf(pods *Pods, count int32) object {
 		}
 	case OwnerDaemonSet:
 		return &appsv1.DaemonSet{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: OwnerDaemonSet}, ObjectMeta: meta,
-			Spec: appsv1.DaemonSetSpec{Selector: selector, Template: *template},
+			ObjectMeta: meta,
+			Spec:       appsv1.DaemonSetSpec{Selector: selector, Template: *template},
 		}
 	case OwnerJob:
 		return &batchv1.Job{
-			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: OwnerJob}, ObjectMeta: meta,
+			ObjectMeta: meta,
 			Spec: batchv1.JobSpec{
 				Parallelism: &count, Completions: &count, Selector: selector, Template: *template,
 				CompletionMode: new(batchv1.NonIndexedCompletion), Suspend: new(false),
@@ -153,7 +158,7 @@ func ownerOf(pods *Pods, count int32) object {
 // PodSetOf is the set that a workload's controller makes pods from: a *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet,
 // *batchv1.Job or *corev1.ReplicationController. Its pods are numbered from next on. ok is false for anything else.
 func PodSetOf(workload runtime.Object, priorities defaults.Priorities, next int) (set *PodSet, ok bool) {
-	apiVersion, kind := "apps/v1", ""
+	kind := ""
 	var template *corev1.PodTemplateSpec
 	switch o := workload.(type) {
 	case *appsv1.ReplicaSet:
@@ -163,15 +168,15 @@ func PodSetOf(workload runtime.Object, priorities defaults.Priorities, next int)
 	case *appsv1.DaemonSet:
 		kind, template = OwnerDaemonSet, &o.Spec.Template
 	case *batchv1.Job:
-		apiVersion, kind, template = "batch/v1", OwnerJob, &o.Spec.Template
+		kind, template = OwnerJob, &o.Spec.Template
 	case *corev1.ReplicationController:
-		apiVersion, kind, template = "v1", "ReplicationController", o.Spec.Template
+		kind, template = "ReplicationController", o.Spec.Template
 	}
 	owner, isObject := workload.(object)
 	if template == nil || !isObject {
 		return nil, false
 	}
-	reference := controllerRef(apiVersion, kind, owner.GetName())
+	reference := controllerRef(kind, owner.GetName())
 	reference.UID = owner.GetUID()
 	set = &PodSet{Namespace: owner.GetNamespace(), Name: owner.GetName(), Kind: kind, Owner: workload, next: next}
 	set.pattern = pattern(set.Namespace, template, reference, priorities)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
@@ -186,6 +187,7 @@ func (s scope) api(h header, data []byte) {
 		s.explain(data, reflect.TypeOf(o), false, err)
 		return
 	}
+	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as objects that an informer brings
 	if !kind.namespaced {
 		o.SetNamespace("")
 	} else if o.GetNamespace() == "" {

@@ -36,6 +36,7 @@ type yamlDocument struct {
 	items     int
 	itemStart int    // the line that the present item starts in
 	header    []byte // the document without its items
+	inItem    bool   // the first item has started
 	behind    bool   // the items are over
 }
 
@@ -110,8 +111,8 @@ func (d *yamlDocument) splitAt(before, number int) error {
 	}
 	indent, isItem := dashOf(line)
 	startsItem := isItem && indent == d.dash
-	inItem := startsItem || line[0] == ' ' || line[0] == '#' || len(bytes.TrimSpace(line)) == 0
-	if inItem && !startsItem {
+	goesOn := startsItem || line[0] == ' ' || line[0] == '#' || len(bytes.TrimSpace(line)) == 0
+	if goesOn && !startsItem {
 		return nil
 	}
 	line = bytes.Clone(line)
@@ -120,10 +121,10 @@ func (d *yamlDocument) splitAt(before, number int) error {
 		return err
 	}
 	if !startsItem {
-		d.header, d.behind = append(d.header, line...), true
+		d.header, d.behind, d.inItem = append(d.header, line...), true, false
 		return nil
 	}
-	line[indent] = ' '
+	line[indent], d.inItem = ' ', true
 	d.text, d.itemStart = append(d.text, line...), number
 	return nil
 }
@@ -132,7 +133,7 @@ func (d *yamlDocument) splitAt(before, number int) error {
 func (d *yamlDocument) handItem() error {
 	text := d.text
 	d.text = d.text[:0]
-	if len(bytes.TrimSpace(text)) == 0 {
+	if !d.inItem { // comments before the first one
 		return nil
 	}
 	d.items++
