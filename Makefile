@@ -63,6 +63,7 @@ SHAPES := $(GO) test ./core/shapes -run='^$$' -timeout=3h -benchtime=3x
 .PHONY: bench
 bench: ## Run the benchmarks; compare two commits with benchstat
 	$(GO) test -run='^$$' -bench=. -benchmem -count=1 -timeout=60m $$($(GO) list ./... | grep -v /core/shapes$$)
+	$(SHAPES) -bench=Ingest -shapes.divide=1
 	$(SHAPES) -bench='Shapes/.*/.*/.*/fastpath=on' -shapes.divide=1
 	$(MAKE) bench-growth
 

@@ -67,6 +67,39 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
+// BenchmarkIngest is the reading of Idle5k: through informers, as at the start of the process, and straight through the transform and the stores,
+// which leaves out client-go's reflectors, queues and notifications. ns/op ends when the snapshot has everything.
+func BenchmarkIngest(b *testing.B) {
+	s := shapes()[4]
+	size := s.scaled(*divide)
+	for _, through := range []string{"informers", "stores"} {
+		b.Run(fmt.Sprintf("pods=%d/nodes=%d/through=%s", size.pods, size.nodes, through), func(b *testing.B) {
+			b.ReportAllocs()
+			var sum sums
+			for b.Loop() {
+				b.StopTimer()
+				c, err := s.build(size)
+				if err != nil {
+					b.Fatal(err)
+				}
+				w := newWorld(b, c, false)
+				runtime.GC()
+				b.StartTimer()
+				if through == "informers" {
+					sum.ingest += w.load()
+				} else {
+					sum.ingest += w.fill(c)
+				}
+				sum.ingested += size.pods
+				b.StopTimer()
+				w.close()
+				b.StartTimer()
+			}
+			sum.report(b)
+		})
+	}
+}
+
 func TestEveryShapeComesToItsDecisionWithAndWithoutTheFastPath(t *testing.T) {
 	for _, s := range shapes() {
 		for _, frameworkOnly := range []bool{false, true} {

@@ -87,6 +87,7 @@ type world struct {
 	emitter    *emitter
 	ctx        context.Context //nolint:containedctx // that of the benchmark
 
+	nodes           int
 	pending, placed int           // pods without and with a node
 	ingest          time.Duration // what load took
 	changes         changes
@@ -99,7 +100,7 @@ type world struct {
 // newWorld puts the autoscaler in front of the cluster. Nothing was read yet.
 func newWorld(tb testing.TB, c cluster, frameworkOnly bool) *world {
 	tb.Helper()
-	w := &world{TB: tb, clock: c.clock, cloud: c.cloud, emitter: newEmitter()}
+	w := &world{TB: tb, clock: c.clock, cloud: c.cloud, emitter: newEmitter(), nodes: len(c.nodes)}
 	for _, pod := range c.pods {
 		if pod.Spec.NodeName == "" {
 			w.pending++
@@ -224,17 +225,40 @@ func (w *world) load() time.Duration {
 			w.Fatal("the informers do not come to an end")
 		}
 	}
-	return w.observe(start, func(seen observation.Observation) error {
-		placed := 0
-		for _, node := range seen.Nodes {
-			placed += len(seen.Snapshot.Pods(node.Name))
-		}
-		if len(seen.Nodes) != seen.Snapshot.Len() || placed != w.placed || len(seen.Unschedulable) != w.pending {
-			return fmt.Errorf("%d nodes, %d of them in the snapshot, with %d of %d pods; %d of %d pods wait",
-				len(seen.Nodes), seen.Snapshot.Len(), placed, w.placed, len(seen.Unschedulable), w.pending)
-		}
-		return nil
-	})
+	return w.observe(start, w.complete)
+}
+
+// fill is load without informers: the nodes and pods of the cluster go through the transform straight into the stores.
+func (w *world) fill(c cluster) time.Duration {
+	w.Helper()
+	transform := observation.NewTransform()
+	w.source.AssumeSynced()
+	nodes, pods := w.source.Factory().Core().V1().Nodes().Informer().GetStore(), w.source.Factory().Core().V1().Pods().Informer().GetStore()
+	start := time.Now()
+	add := func(store cache.Store, object any) {
+		object, err := transform(object)
+		w.must(errors.Join(err, store.Add(object)))
+	}
+	for _, node := range c.nodes {
+		add(nodes, node)
+	}
+	for _, pod := range c.pods {
+		add(pods, pod)
+	}
+	return w.observe(start, w.complete)
+}
+
+// complete tells whether the snapshot has all the nodes and all the pods on them, and all other pods wait.
+func (w *world) complete(seen observation.Observation) error {
+	placed := 0
+	for _, node := range seen.Nodes {
+		placed += len(seen.Snapshot.Pods(node.Name))
+	}
+	if len(seen.Nodes) != w.nodes || seen.Snapshot.Len() != w.nodes || placed != w.placed || len(seen.Unschedulable) != w.pending {
+		return fmt.Errorf("%d of %d nodes, %d of them in the snapshot, with %d of %d pods; %d of %d pods wait",
+			len(seen.Nodes), w.nodes, seen.Snapshot.Len(), placed, w.placed, len(seen.Unschedulable), w.pending)
+	}
+	return nil
 }
 
 // update hands new versions of objects over and returns how long it took until the snapshot had them.
