@@ -202,7 +202,8 @@ func TestSomeSeriesAreThereFromTheStart(t *testing.T) {
 	zero("skipped_scale_events_count{direction=%s}", "up,reason=CpuResourceLimit", "up,reason=MemoryResourceLimit",
 		"down,reason=CpuResourceLimit", "down,reason=MemoryResourceLimit")
 	zero("%s", "cluster_cpu_current_cores", "cluster_memory_current_bytes", "cluster_safe_to_autoscale", "inconsistent_instances_migs_count", "max_nodes_count",
-		"old_unregistered_nodes_removed_count", "overflowing_controllers_count", "pending_node_deletions", "scale_down_in_cooldown", "unneeded_nodes_count")
+		"old_unregistered_nodes_removed_count", "overflowing_controllers_count", "pending_node_deletions", "scale_down_in_cooldown", "snapshot_rebuilds_total",
+		"unneeded_nodes_count")
 	_, registry := newMetrics(t, metrics.Options{})
 	if diff := cmp.Diff(want, series(t, registry)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -339,6 +340,7 @@ func TestWhatIsRecordedWhere(t *testing.T) {
 		"late machines":        {func(m *metrics.Metrics) { m.UnregisteredRemoved(2) }, map[string]float64{"old_unregistered_nodes_removed_count": 2}},
 		"a limit in the way":   {func(m *metrics.Metrics) { m.SkippedScaleUp(metrics.SkippedMemory) }, map[string]float64{"skipped_scale_events_count{direction=up,reason=MemoryResourceLimit}": 1}},
 		"a refused write":      {func(m *metrics.Metrics) { m.Refused("KeepBounds") }, map[string]float64{"refused_writes_total{invariant=KeepBounds}": 1}},
+		"a wrong snapshot":     {func(m *metrics.Metrics) { m.SnapshotRebuilt() }, map[string]float64{"snapshot_rebuilds_total": 1}},
 		"a call to AWS":        {func(m *metrics.Metrics) { m.CloudCall("DescribeImages", "Throttling", time.Second) }, map[string]float64{"aws_request_duration_seconds{endpoint=DescribeImages,status=Throttling}": 1}},
 		"a node passed over":   {func(m *metrics.Metrics) { m.NodeSkipped(90 * time.Second) }, map[string]float64{"max_node_skip_eval_duration_seconds": 90}},
 		"a removal":            {func(m *metrics.Metrics) { m.RemovalLatency(true, "", time.Second) }, map[string]float64{"node_removal_latency_seconds{delay_reason=none,deleted=true}": 1}},

@@ -22,6 +22,7 @@ type operations struct {
 	groupsCreated, groupsDeleted    *prometheus.CounterVec
 	taints                          *prometheus.GaugeVec
 	refused                         *prometheus.CounterVec
+	rebuilt                         prometheus.Counter
 	mu                              *sync.Mutex // guards what follows
 	unremovableReasons, taintKinds  map[string]bool
 }
@@ -63,6 +64,8 @@ func newOperations() operations {
 		taints:        gaugeVec("node_taints_count", "Number of taints in the cluster, by kind.", "type"),
 		refused: counterVec("refused_writes_total",
 			"Number of writes that were not made because they might have violated an invariant.", "invariant"),
+		rebuilt: counter("snapshot_rebuilds_total",
+			"Number of times the simulated cluster was found to differ from the real one and was made anew."),
 		mu:                 &sync.Mutex{},
 		unremovableReasons: map[string]bool{},
 		taintKinds:         map[string]bool{},
@@ -73,6 +76,7 @@ func (o operations) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		o.errors, o.scaledUp, o.scaledUpGPU, o.failedScaleUps, o.failedCreations, o.failedGPU, o.scaledDown, o.scaledDownGPU, o.evicted,
 		o.unneeded, o.unremovable, o.coolDown, o.unregisteredRemoved, o.skipped, o.groupsCreated, o.groupsDeleted, o.taints, o.refused,
+		o.rebuilt,
 	}
 }
 
@@ -182,6 +186,9 @@ func (m *Metrics) Taints(byKind map[string]int) {
 
 // Refused counts a write that was not made because it might have violated an invariant.
 func (m *Metrics) Refused(invariant string) { m.operations.refused.WithLabelValues(invariant).Inc() }
+
+// SnapshotRebuilt counts a snapshot of the cluster that was found to differ from what was read, and was made anew.
+func (m *Metrics) SnapshotRebuilt() { m.operations.rebuilt.Inc() }
 
 // CreatedNodeGroups counts node groups that were created, by their type.
 func (m *Metrics) CreatedNodeGroups(groupType string, count int) {

@@ -125,7 +125,9 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	if err := proveCloud(ctx, cloud); err != nil {
 		return err
 	}
-	source, err := observation.NewSource(p.clients.reading, cloud, p.clock, core.ObservationOptions(p.options))
+	reading := core.ObservationOptions(p.options)
+	reading.Rebuilt = m.SnapshotRebuilt
+	source, err := observation.NewSource(p.clients.reading, cloud, p.clock, reading)
 	if err != nil {
 		return err
 	}
