@@ -86,8 +86,10 @@ func (g *Generator) labelNode(node *corev1.Node) {
 	case 9:
 		delete(labels, corev1.LabelHostname)
 	}
-	if zone := Pick(g.Choices, "z0", "z1", "z2", "z0", "z1", "z0", "z1", ""); zone != "" {
+	if zone := Pick(g.Choices, "z0", "z1", "z2", "z0", "z1", "z0", "z1", "none"); zone != "none" {
 		labels[corev1.LabelTopologyZone] = zone
+	} else if g.Chance(20) {
+		labels[corev1.LabelTopologyZone] = "" // is a zone too
 	}
 	if rack := Pick(g.Choices, "r0", "r1", ""); rack != "" {
 		labels[rackLabel] = rack

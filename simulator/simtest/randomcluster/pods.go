@@ -193,6 +193,11 @@ func (g *Generator) Running(node string) *corev1.Pod {
 		deleted := metav1.NewTime(simtest.Epoch.Add(time.Hour))
 		pod.DeletionTimestamp = &deleted
 	}
+	if g.Chance(3) { // the same for the pod as a whole
+		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+		pod.Status.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}}
+		pod.Status.AllocatedResources = pod.Status.Resources.Requests
+	}
 	if g.Chance(6) { // being made smaller: what it holds still counts
 		held := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("2Gi")}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{

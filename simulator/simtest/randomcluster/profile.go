@@ -2,6 +2,7 @@ package randomcluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,10 +25,14 @@ func (g *Generator) profile() string {
 func (g *Generator) customProfile() string {
 	var text strings.Builder
 	text.WriteString("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: random\n  plugins:\n")
-	fmt.Fprintf(&text, "    multiPoint: {disabled: [%s]}\n", strings.Join(g.someFilters(30), ", "))
+	var off []string
+	if g.Chance(30) {
+		off = g.someFilters()
+	}
+	fmt.Fprintf(&text, "    multiPoint: {disabled: [%s]}\n", named(off))
 	point := func(name string) {
 		if g.Chance(30) {
-			fmt.Fprintf(&text, "    %s: {disabled: [{name: '*'}], enabled: [%s]}\n", name, strings.Join(g.shuffledFilters(), ", "))
+			fmt.Fprintf(&text, "    %s: {disabled: [{name: '*'}], enabled: [%s]}\n", name, named(g.shuffledFilters(off)))
 		}
 	}
 	point("preFilter")
@@ -51,32 +56,28 @@ func (g *Generator) customProfile() string {
 	return text.String()
 }
 
-// someFilters is each filter with some chance.
-func (g *Generator) someFilters(percent int) []string {
-	var names []string
-	if !g.Chance(percent) {
-		return nil
+func named(plugins []string) string {
+	var list []string
+	for _, name := range plugins {
+		list = append(list, "{name: "+name+"}")
 	}
-	for _, name := range defaultOrder() {
-		if g.Chance(12) {
-			names = append(names, "{name: "+name+"}")
-		}
-	}
-	return names
+	return strings.Join(list, ", ")
 }
 
-// shuffledFilters are most filters in another order.
-func (g *Generator) shuffledFilters() []string {
-	names := defaultOrder()
+// someFilters is each filter with some chance.
+func (g *Generator) someFilters() []string {
+	return slices.DeleteFunc(defaultOrder(), func(string) bool { return !g.Chance(12) })
+}
+
+// shuffledFilters are the filters that aren't off in another order.
+func (g *Generator) shuffledFilters(off []string) []string {
+	names := slices.DeleteFunc(defaultOrder(), func(name string) bool { return slices.Contains(off, name) })
 	for i := len(names) - 1; i > 0; i-- {
 		j := g.Of(i + 1)
 		names[i], names[j] = names[j], names[i]
 	}
-	if g.Chance(10) { // some plug-ins break when one of their points is missing
+	if g.Chance(6) { // some plug-ins break when one of their points is missing
 		names = names[1:]
-	}
-	for i, name := range names {
-		names[i] = "{name: " + name + "}"
 	}
 	return names
 }
