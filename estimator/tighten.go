@@ -68,9 +68,10 @@ func spreadsHard(class ranked) bool {
 // leastNodes is how many nodes the pods on new nodes need at least, going by cpu, memory and their number.
 func leastNodes(in In, packed Result) int {
 	var cpu, memory, pods int64
+	var of podfacts.RequestsOf
 	for _, node := range packed.New {
 		for _, pod := range node.Pods {
-			requests := podfacts.Requests(pod)
+			requests := of.Next(pod)
 			cpu += requests.Cpu().MilliValue()
 			memory += requests.Memory().Value()
 			pods++

@@ -36,8 +36,9 @@ func Waste(o Option) (waste float64, known bool) {
 }
 
 func requested(pods []*corev1.Pod) (milliCPU, memory float64) {
+	var of podfacts.RequestsOf
 	for _, pod := range pods {
-		requests := podfacts.Requests(pod)
+		requests := of.Next(pod)
 		milliCPU += float64(requests.Cpu().MilliValue())
 		memory += float64(requests.Memory().Value())
 	}

@@ -45,6 +45,9 @@ func termName(term *fwk.AffinityTerm) string {
 	return strings.Join(sets.List(term.Namespaces), ",") + "/" + selectorName(term.NamespaceSelector) + "/" + selectorName(term.Selector)
 }
 
+// groupName names the pods that hold the term.
+func groupName(term *fwk.AffinityTerm) string { return term.TopologyKey + "/" + termName(term) }
+
 // groupsOf are the tallies of the shape's anti-affinity terms.
 func (s *Snapshot) groupsOf(sh *shape) []*tally {
 	if sh.groups != nil || len(sh.antiAffinity) == 0 {
@@ -53,7 +56,7 @@ func (s *Snapshot) groupsOf(sh *shape) []*tally {
 	for i := range sh.antiAffinity {
 		term := &sh.antiAffinity[i]
 		held := antiTerm{namespaces: term.Namespaces, namespaceSelector: term.NamespaceSelector, selector: term.Selector}
-		sh.groups = append(sh.groups, s.group(term.TopologyKey+"/"+termName(term), term.TopologyKey, held))
+		sh.groups = append(sh.groups, s.group(groupName(term), term.TopologyKey, held))
 	}
 	return sh.groups
 }

@@ -109,12 +109,10 @@ func (s *Snapshot) shapeOf(pod *corev1.Pod) *shape {
 	if known, ok := s.byAddress[key]; ok {
 		return known.shape
 	}
-	spec := plainSpec(&pod.Spec)
-	content, err := spec.Marshal()
+	text, err := contentOf(pod)
 	if err != nil { // specifications that can't be written can't come from an API server; each is then its own
 		return s.newShape(pod)
 	}
-	text := pod.Namespace + "\x00" + string(content)
 	sh, ok := s.shapes[text]
 	if !ok {
 		sh = s.newShape(pod)
@@ -125,6 +123,13 @@ func (s *Snapshot) shapeOf(pod *corev1.Pod) *shape {
 	}
 	s.byAddress[key] = remembered{shape: sh, pod: pod}
 	return sh
+}
+
+// contentOf is a text that pods of one shape have in common, and no others.
+func contentOf(pod *corev1.Pod) (string, error) {
+	spec := plainSpec(&pod.Spec)
+	content, err := spec.Marshal()
+	return pod.Namespace + "\x00" + string(content), err
 }
 
 // plainSpec is the specification without what no filter reads. What is not known to be irrelevant stays.

@@ -86,6 +86,37 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 	})
 }
 
+// RequestsOf adds up what the pods ask for of one resource after the other, as Requests has it. Pods of one workload that share their containers in memory
+// are looked at once.
+type RequestsOf struct {
+	last *corev1.Pod
+	list corev1.ResourceList
+}
+
+// Next is what the next pod asks for. It is valid until the next call and must not be changed.
+func (r *RequestsOf) Next(pod *corev1.Pod) corev1.ResourceList {
+	if r.last == nil || !sharesRequests(r.last, pod) {
+		r.list = Requests(pod)
+	}
+	r.last = pod
+	return r.list
+}
+
+// sharesRequests tells two pods whose requests are the same pieces of memory. Those of which the status has a say are never among them.
+func sharesRequests(a, b *corev1.Pod) bool {
+	return sameArray(a.Spec.Containers, b.Spec.Containers) && sameArray(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		a.Spec.Resources == b.Spec.Resources && len(a.Spec.Overhead)+len(b.Spec.Overhead) == 0 &&
+		bySpec(&a.Status) && bySpec(&b.Status)
+}
+
+func sameArray(a, b []corev1.Container) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func bySpec(status *corev1.PodStatus) bool {
+	return len(status.ContainerStatuses)+len(status.InitContainerStatuses)+len(status.AllocatedResources) == 0 && status.Resources == nil
+}
+
 // Key names the pod among all others: its UID, or namespace/name if it has none.
 func Key(pod *corev1.Pod) string {
 	if pod.UID != "" {

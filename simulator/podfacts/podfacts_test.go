@@ -1,6 +1,7 @@
 package podfacts_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -166,4 +167,29 @@ func resized(given, wanted string) func(*corev1.Pod) {
 			Name: p.Spec.Containers[0].Name, AllocatedResources: list(given), Resources: &corev1.ResourceRequirements{Requests: list(given)},
 		}}
 	}
+}
+
+func TestRequestsOneAfterTheOtherAreThoseOfEachPod(t *testing.T) {
+	t.Parallel()
+	small, large := corev1.Pod{}, corev1.Pod{}
+	small.Spec.Containers = []corev1.Container{{Resources: requesting("1")}}
+	large.Spec.Containers = []corev1.Container{{Resources: requesting("2")}}
+	same := small
+	overhead, resized := small, small
+	overhead.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	resized.Status.ContainerStatuses = []corev1.ContainerStatus{{AllocatedResources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}}
+	prefix := large
+	prefix.Spec.Containers = append(slices.Clone(large.Spec.Containers), small.Spec.Containers...)
+	shorter := prefix
+	shorter.Spec.Containers = prefix.Spec.Containers[:1]
+	var of podfacts.RequestsOf
+	for i, pod := range []*corev1.Pod{&small, &same, &overhead, &small, &resized, &same, &large, &large, &prefix, &shorter, &prefix} {
+		if diff := cmp.Diff(podfacts.Requests(pod), of.Next(pod)); diff != "" {
+			t.Errorf("pod %d (-alone +in turn):\n%s", i, diff)
+		}
+	}
+}
+
+func requesting(cpu string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
 }
