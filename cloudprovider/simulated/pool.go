@@ -30,21 +30,13 @@ func newPool(g Group, index *index, now time.Time) (*pool, error) {
 	p := &pool{spec: g, variants: variantsOf(g), index: index, target: g.Target, dirty: true}
 	before := now.Add(-time.Hour) // long enough for no timer of the autoscaler to take these for new
 	for _, e := range g.Existing {
-		v := p.variants[0]
-		if e.Variant != "" {
-			v = p.variant(e.Variant)
-		}
 		if e.Since.IsZero() {
 			e.Since = before
 		}
-		m := p.makeMachine(e.NodeName, v, e.Since)
-		if e.ProviderID != "" {
-			m.id = e.ProviderID
+		m, err := p.existing(e)
+		if err != nil {
+			return nil, fmt.Errorf("node group %q: %w", g.ID, err)
 		}
-		if index.taken(m.name, m.id) {
-			return nil, fmt.Errorf("node group %q: existing machine %q has the name or id of another one", g.ID, e.NodeName)
-		}
-		m.appearsAt, m.runsAt, m.registersAt = e.Since, e.Since, e.Since
 		p.add(m)
 	}
 	counts := p.counts(now)
@@ -57,6 +49,26 @@ func newPool(g Group, index *index, now time.Time) (*pool, error) {
 		counts[m.variant]++
 	}
 	return p, nil
+}
+
+// existing makes a machine that runs and has registered. Its template must exist.
+func (p *pool) existing(e Existing) (*machine, error) {
+	v := p.variants[0]
+	if e.Variant != "" {
+		v = p.variant(e.Variant)
+	}
+	if v == nil {
+		return nil, fmt.Errorf("existing machine %q names template %q, which does not exist", e.NodeName, e.Variant)
+	}
+	m := p.makeMachine(e.NodeName, v, e.Since)
+	if e.ProviderID != "" {
+		m.id = e.ProviderID
+	}
+	if p.index.taken(m.name, m.id) {
+		return nil, fmt.Errorf("existing machine %q has the name or id of another one", e.NodeName)
+	}
+	m.appearsAt, m.runsAt, m.registersAt = e.Since, e.Since, e.Since
+	return m, nil
 }
 
 // settle brings the pool up to date and tells whether something happened since the last time that a waiting loop would want to know.

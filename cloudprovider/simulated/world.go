@@ -89,6 +89,22 @@ func (c *Cloud) SetTarget(id cloudprovider.GroupID, target int) ([]Machine, erro
 	return ended, err
 }
 
+// Join adds a machine that runs and has registered already, as when somebody attaches one to the group. The target rises by it.
+func (c *Cloud) Join(id cloudprovider.GroupID, joining Existing) error {
+	return c.interfere("joining a machine to", id, func(p *pool, now time.Time) error {
+		if joining.Since.IsZero() {
+			joining.Since = now
+		}
+		m, err := p.existing(joining)
+		if err != nil {
+			return err
+		}
+		p.add(m)
+		p.resize(p.target + m.variant.Weight)
+		return nil
+	})
+}
+
 // Next settles the fates of the next machines of a group that are asked for, in their order, after those settled earlier.
 func (c *Cloud) Next(id cloudprovider.GroupID, fates ...Fate) error {
 	return c.interfere("settling fates of", id, func(p *pool, _ time.Time) error {

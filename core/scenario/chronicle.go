@@ -124,7 +124,7 @@ func choice(r report.ScaleUp, group cloudprovider.GroupID) string {
 		if option.Group != group {
 			continue
 		}
-		text := fmt.Sprintf("%d of its nodes hold %d pods, %.0f %% unused", option.Nodes, option.Pods, 100*option.Waste)
+		text := fmt.Sprintf("%s for %s, %.0f %% unused", counted(option.Nodes, "node"), counted(option.Pods, "pod"), 100*option.Waste)
 		switch {
 		case len(r.Options) == 1:
 			return "the only option: " + text
@@ -136,6 +136,13 @@ func choice(r report.ScaleUp, group cloudprovider.GroupID) string {
 		}
 	}
 	return "balanced with a similar group, or raised to its minimum"
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // classOf is the class of a call's error.

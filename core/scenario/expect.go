@@ -188,11 +188,16 @@ func (c *court) holds(e *expectation) (holds bool, got string) {
 
 // target is the target size of a group; -1: there is no such group.
 func (c *court) target(name string) int {
-	group, ok := c.w.cloud.Group(cloudprovider.GroupID(name))
-	if !ok {
-		return -1
+	id := cloudprovider.GroupID(name)
+	if target, known := c.w.targets[id]; known {
+		return target
 	}
-	return group.Target
+	target := -1
+	if group, ok := c.w.cloud.Group(id); ok {
+		target = group.Target
+	}
+	c.w.targets[id] = target
+	return target
 }
 
 // close judges what could not be judged before the end.

@@ -22,7 +22,7 @@ const codeOutOfResources = "OutOfResources"
 func (w *world) putGroup(group document.ResolvedGroup) error {
 	id := cloudprovider.GroupID(group.NodeGroup.Metadata.Name)
 	described := describe(group)
-	w.moved = true
+	w.interfered()
 	if _, exists := w.cloud.Group(id); exists {
 		return w.replaceGroup(id, described, group)
 	}
@@ -118,7 +118,7 @@ func overrides(o document.GroupOptions) cloudprovider.OptionOverrides {
 
 // changeCloud carries out what a timeline says about the cloud.
 func (w *world) changeCloud(change document.CloudChange) error {
-	w.moved = true
+	w.interfered()
 	w.injectErrors(change)
 	ids := []cloudprovider.GroupID{cloudprovider.GroupID(change.NodeGroup)}
 	if change.NodeGroup == "" {

@@ -110,6 +110,25 @@ func (w *world) register(machine simulated.Machine) error {
 	return nil
 }
 
+// joinNode takes over a node of the input. One that belongs to a group which does not know it is attached to that.
+func (w *world) joinNode(node *corev1.Node) error {
+	id := cloudprovider.GroupID(node.Annotations[simulated.GroupAnnotation])
+	_, known := w.machines[node.Name]
+	if _, exists := w.cloud.Group(id); exists && !known {
+		w.interfered()
+		err := w.cloud.Join(id, simulated.Existing{NodeName: node.Name, ProviderID: node.Spec.ProviderID, Since: node.CreationTimestamp.Time})
+		if err != nil {
+			return err
+		}
+		for _, machine := range w.cloud.Machines(id) {
+			if machine.NodeName == node.Name {
+				w.machines[node.Name] = machine
+			}
+		}
+	}
+	return w.putNode(node)
+}
+
 // unsettle gives a new node the taints that it will lose and takes what it will gain.
 func (w *world) unsettle(node *corev1.Node, spec document.NodeGroupSpec) {
 	if len(spec.LateTaints)+len(spec.LateResources) == 0 {
@@ -211,16 +230,23 @@ func (w *world) lose(name string) error {
 	if group := w.groups[machine.Group]; group != nil {
 		until = until.Add(durationOf(group.Spec.DeletionTime))
 	}
-	w.lost[name], w.moved = until, true
+	w.lost[name] = until
+	w.interfered()
 	if err := w.cloud.Lose(machine.ProviderID); err != nil {
 		return err
 	}
 	return w.setReady(name, corev1.ConditionUnknown, "NodeStatusUnknown")
 }
 
+// interfered notes that something was done to the cloud.
+func (w *world) interfered() {
+	w.moved = true
+	clear(w.targets)
+}
+
 // written looks at each write of the autoscaler to the cloud.
 func (w *world) written(write simulated.Write) {
-	w.moved = true
+	w.interfered()
 	w.counts.wrote(write)
 	for _, machine := range write.Ended {
 		if machine.RegisteredAt.IsZero() {

@@ -95,7 +95,7 @@ func (w *world) adopt(finished document.Finished) error {
 		}
 	}
 	for _, node := range finished.Nodes {
-		if err := w.putNode(node); err != nil {
+		if err := w.joinNode(node); err != nil {
 			return err
 		}
 	}

@@ -128,7 +128,7 @@ func (w *world) delete(reference document.Reference) error {
 	}
 	switch reference.Kind {
 	case document.KindNodeGroup:
-		w.moved = true
+		w.interfered()
 		delete(w.groups, cloudprovider.GroupID(reference.Name))
 		return w.cloud.RemoveGroup(cloudprovider.GroupID(reference.Name))
 	case kindNode:

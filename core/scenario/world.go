@@ -65,6 +65,8 @@ type world struct {
 
 	// stirred is set while something has changed that controllers or the scheduler have not seen; moved while machines may have come or gone.
 	stirred, moved bool
+	// targets are the sizes of the groups as of their last change; a group that is missing has to be asked for.
+	targets map[cloudprovider.GroupID]int
 	// cloudNext is when the next machine changes by itself; zero: never.
 	cloudNext time.Time
 
@@ -99,7 +101,7 @@ func newWorld(ctx context.Context, cluster document.Cluster, options Options, te
 		clock: newClock(cluster.Start), start: cluster.Start, options: options.Controller, view: simulator.NewSnapshot(), tell: tell,
 		priorities: defaults.NewPriorities(cluster.PriorityClasses),
 		groups:     map[cloudprovider.GroupID]*document.NodeGroup{}, workloads: map[string]*workload{}, ownerOf: map[types.UID]*workload{},
-		machines: map[string]simulated.Machine{}, lost: map[string]time.Time{}, settling: map[string]*settling{}, gone: map[string]bool{},
+		machines: map[string]simulated.Machine{}, lost: map[string]time.Time{}, settling: map[string]*settling{}, gone: map[string]bool{}, targets: map[cloudprovider.GroupID]int{},
 		starts: map[string]time.Time{}, ends: map[string]time.Time{},
 		stirred: true, moved: true, counts: newTotals(),
 	}
