@@ -164,7 +164,7 @@ func (p *process) assemble(
 		return parts{}, err
 	}
 	scheduler, err := simulator.NewScheduler(ctx, source.Factory(), simulator.Options{
-		Profile: profile, Parallelism: options.Simulation.Parallelism, Disabled: source.PluginDisabled,
+		Profile: profile, Parallelism: options.Simulation.Parallelism, FrameworkOnly: !options.Simulation.FastPath, Disabled: source.PluginDisabled,
 	})
 	if err != nil {
 		return parts{}, err

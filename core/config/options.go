@@ -217,6 +217,7 @@ const (
 type Simulation struct {
 	SchedulerConfigFile      string // KubeSchedulerConfiguration; "" means the default profile; --scheduler-config-file
 	Parallelism              int    // goroutines for predicate checks, 1 or more; --predicate-parallelism
+	FastPath                 bool   // do without the framework where its answer is known; --simulator-fast-path
 	CSINodeAware             bool   // use attach limits of CSINodes; --enable-csi-node-aware-scheduling
 	HostnameAffinityFastPath bool   // the scheduler's own short cut; --enable-inter-pod-affinity-hostname-fast-path
 }

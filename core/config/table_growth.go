@@ -93,6 +93,8 @@ func simulationFlags() []Flag {
 			Help: "KubeSchedulerConfiguration whose only profile is imitated."},
 		{Name: "predicate-parallelism", Type: TypeInt, Default: "4", bound: boundOneOrMore, bind: func(d *draft) any { return &d.opts.Simulation.Parallelism },
 			Help: "Scheduling checks at the same time."},
+		{Name: "simulator-fast-path", Type: TypeBool, Default: "true", Own: true, bind: func(d *draft) any { return &d.opts.Simulation.FastPath },
+			Help: "Answer whether pods fit from classes of pods and nodes and from counts. false asks the scheduler framework about every pod and node: the same answers, much slower."},
 		{Name: "scheduler-verbosity", Type: TypeInt, Default: "0", State: StateNoEffect, Note: "the embedded scheduler logs with the verbosity of -v",
 			Help: "Log verbosity of the embedded scheduler."},
 		{Name: "enable-dynamic-resource-allocation", Type: TypeBool, Default: "true", Range: "true", bind: func(d *draft) any { return &d.dynamicResources },

@@ -136,7 +136,9 @@ func (w *world) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	w.scheduler, err = simulator.NewScheduler(ctx, read.Factory(), simulator.Options{Profile: profile, Parallelism: 1})
+	w.scheduler, err = simulator.NewScheduler(ctx, read.Factory(), simulator.Options{
+		Profile: profile, Parallelism: 1, FrameworkOnly: !w.options.Simulation.FastPath,
+	})
 	if err != nil {
 		return err
 	}
