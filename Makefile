@@ -63,17 +63,18 @@ SHAPES := $(GO) test ./core/shapes -run='^$$' -timeout=3h -benchtime=3x
 .PHONY: bench
 bench: ## Run the benchmarks; compare two commits with benchstat
 	$(GO) test -run='^$$' -bench=. -benchmem -count=1 -timeout=60m $$($(GO) list ./... | grep -v /core/shapes$$)
-	$(SHAPES) -bench=Ingest -shapes.divide=1
-	$(SHAPES) -bench='Shapes/.*/.*/.*/fastpath=on' -shapes.divide=1
-	$(MAKE) bench-growth
+	@$(MAKE) --no-print-directory bench-shapes
 
-.PHONY: bench-growth
-bench-growth:
+# A benchmark that decides wrongly keeps the others and the tables from nobody, but fails the target.
+.PHONY: bench-shapes
+bench-shapes:
 	@mkdir -p $(BIN)
-	@status=0; \
-	$(SHAPES) -bench=Growth -shapes.divide=4 >$(BIN)/growth.txt || status=$$?; \
-	$(SHAPES) -bench=Shapes -shapes.divide=10 >>$(BIN)/growth.txt || status=$$?; \
-	cat $(BIN)/growth.txt; awk -f hack/growth.awk $(BIN)/growth.txt; exit $$status
+	@$(SHAPES) -bench=Ingest -shapes.divide=1 | tee $(BIN)/shapes.txt
+	@$(SHAPES) -bench='Shapes/.*/.*/.*/fastpath=on' -shapes.divide=1 | tee -a $(BIN)/shapes.txt
+	@$(SHAPES) -bench=Growth -shapes.divide=4 | tee -a $(BIN)/shapes.txt
+	@$(SHAPES) -bench=Shapes -shapes.divide=10 | tee -a $(BIN)/shapes.txt
+	@awk -f hack/growth.awk $(BIN)/shapes.txt
+	@! grep -a '^FAIL' $(BIN)/shapes.txt
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -47,7 +47,7 @@ func shapes() []shape {
 		{name: "ScaleUp", full: size{1_000, 50_000}, tiny: size{10, 500}, build: scaleUp, check: wantBought, events: triggers},
 		{name: "ScaleDown", full: size{2_000, 80_000}, tiny: size{20, 800}, build: scaleDown, check: wantRemoved, events: removals},
 		{name: "Affinity", full: size{100, 5_000}, tiny: size{5, 250}, build: affinity, check: wantBought, events: triggers},
-		{name: "Spread", full: size{100, 5_000}, tiny: size{1, 50}, build: spread, check: wantBought, events: triggers},
+		{name: "Spread", full: size{100, 5_000}, tiny: size{5, 250}, build: spread, check: wantBought, events: triggers},
 		{name: "Idle5k", full: size{5_000, 150_000}, tiny: size{50, 1_500}, build: idle, check: wantBusy, events: silence, update: heartbeats},
 		{name: "Blocked5k", full: size{5_000, 80_000}, tiny: size{50, 800}, build: blocked, check: wantBlocked, events: silence, update: nothing},
 		{name: "Jobs", full: size{200, 10_000}, tiny: size{4, 200}, build: jobs, check: wantBought, events: triggers},
