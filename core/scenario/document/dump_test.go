@@ -166,9 +166,9 @@ func TestTheSameObjectsAreReadFromEveryWriting(t *testing.T) {
 }
 
 func TestALargeYAMLListIsReadItemByItem(t *testing.T) {
-	text := dump(200, 600) // over a megabyte of YAML: it is split
+	text := dump(20, 320) // over a megabyte of YAML: it is split
 	large := yamlOf(t, text)
-	if len(large) < 2<<20 {
+	if len(large) < 9<<17 {
 		t.Fatalf("the list has only %d bytes", len(large))
 	}
 	want := mustRead(t, text)
@@ -187,12 +187,12 @@ func TestALargeYAMLListIsReadItemByItem(t *testing.T) {
 		})
 	}
 	t.Run("with errors", func(t *testing.T) {
-		broken := strings.Replace(large, "\n    name: app-7-399\n", "\n    name: a: b\n", 1)
+		broken := strings.Replace(large, "\n    name: app-3-199\n", "\n    name: a: b\n", 1)
 		broken = strings.Replace(broken, "nodeName: ip-10-0-1.ec2.internal", "nodeName: 7", 1)
 		line := strings.Count(broken[:strings.Index(broken, "name: a: b")], "\n") + 1
 		want := []string{
-			"a.yaml: document 1: items[201].spec.nodeName: want a string, got the number 7",
-			fmt.Sprintf("a.yaml: document 1: items[599]: line %d: mapping values are not allowed in this context", line),
+			"a.yaml: document 1: items[21].spec.nodeName: want a string, got the number 7",
+			fmt.Sprintf("a.yaml: document 1: items[219]: line %d: mapping values are not allowed in this context", line),
 		}
 		if diff := cmp.Diff(want, all(broken)); diff != "" {
 			t.Errorf("errors (-want +got):\n%s", diff)

@@ -191,8 +191,7 @@ func (d *jsonDocument) item(data []byte) error {
 	number := d.items
 	d.items++
 	if d.list.Kind == "" || d.list.APIVersion == "" {
-		var own header
-		if json.Unmarshal(data, &own) == nil && own.Kind == "" {
+		if own, ok := glance(data); !ok && json.Unmarshal(data, &own) == nil && own.Kind == "" {
 			d.held, d.heldItems = append(d.held, bytes.Clone(data)), append(d.heldItems, number)
 			return nil
 		}

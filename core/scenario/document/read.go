@@ -107,46 +107,6 @@ func (s scope) document(data []byte, list header) {
 	}
 }
 
-// header reads what the document is. Errors in it are reported.
-func (s scope) header(data []byte, list header) (h header, ok bool) {
-	var own struct {
-		APIVersion any `json:"apiVersion"`
-		Kind       any `json:"kind"`
-	}
-	if err := utiljson.Unmarshal(data, &own); err != nil {
-		if describeJSON(data) != "" {
-			s.bad("", "want an object with apiVersion and kind, got %s", describeJSON(data))
-		} else {
-			s.bad("", "reading JSON: %s", err)
-		}
-		return header{}, false
-	}
-	inherited := header{Kind: strings.TrimSuffix(list.Kind, "List"), APIVersion: list.APIVersion}
-	if inherited.Kind == "" {
-		inherited.APIVersion = "" // a plain List says nothing about its items
-	}
-	h.APIVersion, ok = textOr(s.at, "apiVersion", own.APIVersion, inherited.APIVersion)
-	if h.Kind, _ = textOr(s.at, "kind", own.Kind, inherited.Kind); h.Kind == "" {
-		ok = false
-	}
-	return h, ok
-}
-
-// textOr is the text, or the other one where there is none. Without any, that is reported.
-func textOr(report at, name string, value any, otherwise string) (text string, ok bool) {
-	if value == nil || value == "" {
-		value = otherwise
-	}
-	text, ok = value.(string)
-	switch {
-	case !ok:
-		report.bad(name, "want a string, got %s", describe(value))
-	case text == "":
-		report.bad(name, "is required")
-	}
-	return text, ok && text != ""
-}
-
 // describeJSON says what JSON that is not an object is; empty: it is an object, or not JSON.
 func describeJSON(data []byte) string {
 	var value any

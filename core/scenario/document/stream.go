@@ -18,12 +18,6 @@ type part struct {
 	list header
 }
 
-// header says what an object is.
-type header struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-}
-
 // splitter splits a source into parts, document by document, and hands each to take, which returns false to end it.
 type splitter struct {
 	in       *bufio.Reader
