@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // Classes sorts pods into classes: pods of one class fit on the same nodes, are in each other's way in the same manner, and may stand for each other
@@ -14,13 +16,10 @@ import (
 func (s *Scheduler) Classes(snap *Snapshot, pods []*corev1.Pod) []int {
 	s.ask(snap)
 	defer s.answered()
-	for _, pod := range pods { // all of them first, so that it is known which labels are read
-		snap.know(pod)
-	}
+	all := snap.knowAll(pods) // all of them first, so that it is known which labels are read
 	numbers, next := make([]int, len(pods)), 0
 	of := map[kindKey]int{}
-	for i, pod := range pods {
-		known := snap.know(pod)
+	for i, known := range all {
 		if !s.standsForOthers(known) {
 			numbers[i] = next
 			next++
@@ -28,7 +27,7 @@ func (s *Scheduler) Classes(snap *Snapshot, pods []*corev1.Pod) []int {
 		}
 		key := kindKey{shape: known.shape}
 		if s.framework {
-			key.labels = snap.labelsOf(pod)
+			key.labels = snap.labelsOf(known.pod)
 		} else {
 			key.labels = snap.kindOf(known).labels
 		}
@@ -47,6 +46,8 @@ func (s *Scheduler) Classes(snap *Snapshot, pods []*corev1.Pod) []int {
 func (s *Scheduler) standsForOthers(known *knownPod) bool {
 	spec := &known.pod.Spec
 	switch {
+	case podfacts.HasResourceClaims(known.pod):
+		return false
 	case spec.NodeName != "" || s.spreadsByDefault && len(spec.TopologySpreadConstraints) == 0:
 		return false
 	case known.shape.byFramework:

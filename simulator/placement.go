@@ -117,7 +117,33 @@ func (s *Snapshot) know(pod *corev1.Pod) *knownPod {
 	if known, ok := s.known[pod]; ok {
 		return known
 	}
-	known := &knownPod{pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod)}
+	return s.learn(pod, &knownPod{})
+}
+
+// knowAll is know for many pods at once.
+func (s *Snapshot) knowAll(pods []*corev1.Pod) []*knownPod {
+	if len(s.known) == 0 {
+		s.known = make(map[*corev1.Pod]*knownPod, len(pods))
+	}
+	all := make([]*knownPod, len(pods))
+	var fresh []knownPod
+	for i, pod := range pods {
+		known, ok := s.known[pod]
+		if !ok {
+			if len(fresh) == 0 {
+				fresh = make([]knownPod, len(pods)-i)
+			}
+			known = s.learn(pod, &fresh[0])
+			fresh = fresh[1:]
+		}
+		all[i] = known
+	}
+	return all
+}
+
+// learn fills in what is known of the pod, and remembers it.
+func (s *Snapshot) learn(pod *corev1.Pod, known *knownPod) *knownPod {
+	*known = knownPod{pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod)}
 	known.held = &known.shape.held
 	if held, ok := heldByStatus(pod); ok {
 		known.held = &held
