@@ -33,7 +33,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 	if strings.HasSuffix(text, "h0m") {
 		text = strings.TrimSuffix(text, "0m")
 	}
-	return json.Marshal(text) //nolint:wrapcheck // a text can always be written
+	return json.Marshal(text)
 }
 
 // orElse is the duration, or the given one where the document has none.

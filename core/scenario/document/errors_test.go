@@ -196,13 +196,14 @@ func TestWhatIsWrongWithTheInputIsSaidLineByLine(t *testing.T) {
 			},
 		},
 		"documents that are no objects": {
-			files: []string{documents("- a\n", "just text\n", "3\n", "apiVersion: 1\nkind: [Pod]\n"), `{"a":1 "b":2}`, `{"kind":"List","apiVersion":"v1","items":[3,{"kind":"Node","apiVersion":"v1"}]}`, `{"kind":"Node","apiVersion":"v1","items":[]}`},
+			files: []string{documents("- a\n", "just text\n", "3\n", "apiVersion: 1\nkind: [Pod]\n", "\n [{}]\n"), `{"a":1 "b":2}`, `{"kind":"List","apiVersion":"v1","items":[3,{"kind":"Node","apiVersion":"v1"}]}`, `{"kind":"Node","apiVersion":"v1","items":[]}`},
 			want: []string{
 				"a.yaml: document 1: want an object with apiVersion and kind",
 				"a.yaml: document 2: want an object with apiVersion and kind",
 				"a.yaml: document 3: want an object with apiVersion and kind",
 				"a.yaml: document 4: apiVersion: want a string, got the number 1",
 				"a.yaml: document 4: kind: want a string, got a list",
+				"a.yaml: document 5: want an object with apiVersion and kind, got a list; the file is not read on",
 				`b.yaml: document 1: invalid JSON: '"' stands where one of ",}" is expected`,
 				"c.yaml: document 1: items[0]: want an object with apiVersion and kind, got the number 3",
 				"c.yaml: document 1: items[1].metadata.name: is required",

@@ -39,7 +39,7 @@ func Expand(pods *Pods, priorities defaults.Priorities, at time.Time) (*PodSet, 
 	if spec.Count != nil {
 		count = *spec.Count
 	}
-	owner := ownerOf(pods, int32(min(count, math.MaxInt32))) //nolint:gosec // bounded
+	owner := ownerOf(pods, int32(min(count, math.MaxInt32)))
 	set := &PodSet{Namespace: pods.Metadata.Namespace, Name: pods.Metadata.Name, Kind: spec.Owner}
 	if owner != nil {
 		set.Owner = owner

@@ -107,11 +107,8 @@ func (w *expectationSpec) when(e *Expectation, report at) {
 
 // check reports what doesn't go together.
 func (e *Expectation) check(report at) {
-	sizes := e.TargetSize != nil || e.MinTargetSize != nil || e.MaxTargetSize != nil
-	condition := sizes || e.PendingPods != nil || len(e.Removed) > 0 || e.UndrainedEnded != nil
-	totals := e.Increases != nil || e.Deletes != nil || e.Evictions != nil
 	sorts := 0
-	for _, sort := range []bool{condition, e.Event != "", totals} {
+	for _, sort := range []bool{e.conditional(), e.Event != "", e.totals()} {
 		if sort {
 			sorts++
 		}
@@ -121,21 +118,36 @@ func (e *Expectation) check(report at) {
 		report.bad("", "expects nothing: want sizes, pendingPods, removed, undrainedEnded, an event or totals")
 	case sorts > 1:
 		report.bad("", "mixes conditions, events and totals: want an expectation for each")
-	case totals && e.When != WhenTotal:
+	case e.totals() && e.When != WhenTotal:
 		report.bad("", "increases, deletes and evictions go with total only")
-	case !totals && e.When == WhenTotal:
+	case !e.totals() && e.When == WhenTotal:
 		report.bad("total", "goes with increases, deletes and evictions only")
 	}
-	if sizes && e.NodeGroup == "" {
+	switch {
+	case e.sizes() && e.NodeGroup == "":
 		report.bad("nodeGroup", "is required with a target size")
-	}
-	if e.NodeGroup != "" && condition && !sizes {
+	case !e.sizes() && e.NodeGroup != "" && e.conditional():
 		report.bad("nodeGroup", "goes with a target size, an event or totals")
 	}
 	if e.When == WhenAlways && len(e.Removed) > 0 {
 		report.bad("removed", "can't hold always: want by, at or never")
 	}
 	e.checkEvent(report)
+}
+
+// sizes tells whether it is about the size of a group.
+func (e *Expectation) sizes() bool {
+	return e.TargetSize != nil || e.MinTargetSize != nil || e.MaxTargetSize != nil
+}
+
+// conditional tells whether it is about conditions of the cluster.
+func (e *Expectation) conditional() bool {
+	return e.sizes() || e.PendingPods != nil || len(e.Removed) > 0 || e.UndrainedEnded != nil
+}
+
+// totals tells whether it is about the play as a whole.
+func (e *Expectation) totals() bool {
+	return e.Increases != nil || e.Deletes != nil || e.Evictions != nil
 }
 
 func (e *Expectation) checkEvent(report at) {

@@ -20,14 +20,14 @@ func ownerCycles(objects *Objects, where func(key) at) {
 		next := map[key]int{} // how many owners of a key were followed
 		state[start] = open
 		for len(way) > 0 {
-			at := way[len(way)-1]
-			if next[at] == len(owners[at]) {
-				state[at] = done
+			last := way[len(way)-1]
+			if next[last] == len(owners[last]) {
+				state[last] = done
 				way = way[:len(way)-1]
 				continue
 			}
-			owner := owners[at][next[at]]
-			next[at]++
+			owner := owners[last][next[last]]
+			next[last]++
 			switch state[owner] {
 			case unseen:
 				state[owner] = open

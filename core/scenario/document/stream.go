@@ -28,7 +28,7 @@ type splitter struct {
 }
 
 // errStop ends splitting because nobody wants more.
-var errStop = errors.New("stopped") //nolint:gochecknoglobals // a constant in all but name
+var errStop = errors.New("stopped")
 
 // bufferSize of reading; what has to be looked at to tell JSON from YAML fits in it.
 const bufferSize = 64 << 10
@@ -52,14 +52,24 @@ func (s *splitter) run() {
 			return
 		}
 		s.document++
-		read := s.yamlDocument
-		if s.startsJSON() {
-			read = s.jsonDocument
-		}
-		if err := read(); err != nil {
+		if err := s.next(); err != nil {
 			s.fail(err)
 			return
 		}
+	}
+}
+
+// next takes the document that starts here.
+func (s *splitter) next() error {
+	ahead, _ := s.in.Peek(1024)
+	ahead = bytes.TrimLeft(ahead, blanks)
+	switch {
+	case bytes.HasPrefix(ahead, []byte("[")): // a list has no end that could be found without reading all of it
+		return errors.New("want an object with apiVersion and kind, got a list; the file is not read on")
+	case startsJSON(ahead):
+		return s.jsonDocument()
+	default:
+		return s.yamlDocument()
 	}
 }
 
@@ -71,7 +81,7 @@ func (s *splitter) fail(err error) {
 }
 
 // errBinary is what a file that isn't text is told.
-var errBinary = errors.New("the file is not text: want YAML or JSON in UTF-8") //nolint:gochecknoglobals // a constant in all but name
+var errBinary = errors.New("the file is not text: want YAML or JSON in UTF-8")
 
 // readLine appends the next line to buf, with its end. io.EOF comes with the last line, which may be empty.
 func (s *splitter) readLine(buf []byte) ([]byte, error) {
@@ -92,7 +102,7 @@ func (s *splitter) readLine(buf []byte) ([]byte, error) {
 		if !isText(buf[start:]) {
 			return buf, errBinary
 		}
-		return buf, err //nolint:wrapcheck // io.EOF is for the caller
+		return buf, err
 	}
 }
 
@@ -178,13 +188,11 @@ func isMarker(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
-// startsJSON tells whether the next document is a JSON object: a brace and then a quote, or nothing.
-func (s *splitter) startsJSON() bool {
-	ahead, _ := s.in.Peek(1024)
-	ahead = bytes.TrimLeft(ahead, " \t\r\n")
+// startsJSON tells whether a document is a JSON object: a brace and then a quote, or nothing.
+func startsJSON(ahead []byte) bool {
 	if len(ahead) == 0 || ahead[0] != '{' {
 		return false
 	}
-	ahead = bytes.TrimLeft(ahead[1:], " \t\r\n")
+	ahead = bytes.TrimLeft(ahead[1:], blanks)
 	return len(ahead) == 0 || ahead[0] == '"' || ahead[0] == '}'
 }
