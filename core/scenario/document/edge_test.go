@@ -1,0 +1,114 @@
+package document_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/cluster-autoscaler/core/scenario/document"
+	"example.com/cluster-autoscaler/simulator/defaults"
+)
+
+func TestOddInputIsSaidOnOneLineToo(t *testing.T) {
+	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+	long := strings.Repeat("x", 1000)
+	for name, test := range map[string]struct {
+		file string
+		want []string
+	}{
+		"values that are long": {
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"priority":"` + long + `"}}`,
+			[]string{`a.yaml: document 1: spec.priority: want a whole number of 32 bits, got the string "` + long[:59] + `...`},
+		},
+		"names of fields that are long or odd": {
+			ours("NodeGroup", "g", `{maxSize: 1, "`+long+`": 1, "a\nb": 1, "a.b": 1, "": 1, `+capacity+"}"),
+			[]string{
+				`a.yaml: document 1: spec[""]: there is no such field`,
+				`a.yaml: document 1: spec["a\nb"]: there is no such field`,
+				`a.yaml: document 1: spec[a.b]: there is no such field`,
+				`a.yaml: document 1: spec[` + long[:300] + `...]: there is no such field`,
+			},
+		},
+		"names of entries that are odd": {
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","labels":{"a\u0000b":1,"[]":2,"":3}}}`,
+			[]string{
+				`a.yaml: document 1: metadata.labels[""]: want a string, got the number 3`,
+				`a.yaml: document 1: metadata.labels["[]"]: want a string, got the number 2`,
+				`a.yaml: document 1: metadata.labels["a\x00b"]: want a string, got the number 1`,
+			},
+		},
+		"objects that are nested too deep": {
+			`{"apiVersion":"scenario.cluster-autoscaler/v1","kind":"Pods","metadata":{"name":"p"},"spec":` + nested(300) + "}",
+			[]string{"a.yaml: document 1: objects and lists are nested deeper than 200"},
+		},
+		"objects that are nested much too deep": {
+			`{"kind":"Pod","apiVersion":"v1","spec":` + nested(20000) + "}",
+			[]string{"a.yaml: document 1: reading JSON: invalid character '[' exceeded max depth"},
+		},
+		"a quantity where several kinds of number may stand": {
+			`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"p"},"spec":{"maxUnavailable":true}}`,
+			[]string{"a.yaml: document 1: spec.maxUnavailable: true is neither a number nor a percentage"},
+		},
+		"bytes that are none": {
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"binaryData":{"a":3,"b":"aGk="}}`,
+			[]string{"a.yaml: document 1: binaryData[a]: want a string, got the number 3"},
+		},
+		"items that are no list": {`{"apiVersion":"v1","kind":"List","items":{}}`, []string{"a.yaml: document 1: items: want a list"}},
+		"items of nothing":       {`{"apiVersion":"v1","kind":"List","items":null}`, nil},
+		"JSON that ends in a text": {
+			`{"apiVersion":"v1","kind":"No`, []string{"a.yaml: document 1: the file ends within the document"},
+		},
+		"JSON that is broken within": {
+			`{"apiVersion":"v1","kind":"Node","metadata":{"name":tru}}`,
+			[]string{"a.yaml: document 1: reading JSON: invalid character '}' in literal true (expecting 'e')"},
+		},
+		"JSON of another alphabet": {"{\"a\" \xff", []string{"a.yaml: document 1: the file is not text: want YAML or JSON in UTF-8"}},
+		"a long line that is no text": {
+			"a: " + strings.Repeat("x", 200_000) + "\x00", []string{"a.yaml: document 1: the file is not text: want YAML or JSON in UTF-8"},
+		},
+		"a blank line that never ends":   {strings.Repeat(" ", 200_000), nil},
+		"a document behind many blanks":  {strings.Repeat(" \n", 1000) + node("n1"), nil},
+		"a document after JSON, by line": {"{\"apiVersion\":\"v1\",\n\"kind\":\"Node\",\n\"metadata\":{\n\"name\":\"n1\"}}\n---\na: b: c\n", []string{"a.yaml: document 2: line 6: mapping values are not allowed in this context"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, all(test.file)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVolumeOfAnotherClaimIsNotBound(t *testing.T) {
+	c := mustResolve(t, documents(
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {volumeName: v}\n",
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: lost}\nspec: {volumeName: w}\nstatus: {phase: Lost}\n",
+		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {claimRef: {namespace: x, name: c}}\n",
+		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: w}\n",
+	))
+	for i, phase := range []corev1.PersistentVolumeClaimPhase{corev1.ClaimPending, corev1.ClaimLost} {
+		if got := c.PersistentVolumeClaims[i].Status.Phase; got != phase || c.PersistentVolumes[i].Status.Phase != corev1.VolumePending {
+			t.Errorf("claim %d is %s, volume %s", i, got, c.PersistentVolumes[i].Status.Phase)
+		}
+	}
+}
+
+func TestEveryWorkloadMakesPodsOfItsKind(t *testing.T) {
+	c := mustResolve(t, documents(
+		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: w}\n", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: w}\n", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: w}\n",
+	))
+	var got []string
+	add := func(set *document.PodSet, ok bool) {
+		pod := set.Next(epoch, "")
+		got = append(got, fmt.Sprintf("%v %s %s %d", ok, pod.OwnerReferences[0].APIVersion, set.Kind, len(pod.Spec.Tolerations)))
+	}
+	none := defaults.Priorities{}
+	add(document.PodSetOf(c.StatefulSets[0], none, 0))
+	add(document.PodSetOf(c.DaemonSets[0], none, 0))
+	add(document.PodSetOf(c.Jobs[0], none, 0))
+	if diff := cmp.Diff([]string{"true apps/v1 StatefulSet 2", "true apps/v1 DaemonSet 6", "true batch/v1 Job 2"}, got); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
