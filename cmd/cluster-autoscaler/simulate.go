@@ -183,7 +183,7 @@ func (s simulation) run(ctx context.Context, std standard) (failed int, err erro
 		return 0, err
 	}
 	warn(std.err, parsed)
-	if ctx, err = simulationLogger(ctx, parsed.Options.Logging); err != nil {
+	if ctx, err = simulationLogger(ctx, parsed.Options); err != nil {
 		return 0, err
 	}
 	defer klog.Flush()
@@ -241,12 +241,19 @@ func gpuLabelOf(provider string) (string, error) {
 	return label, nil
 }
 
-// simulationLogger is silent unless the command line asks for logs: what the lines of a play tell should not be told twice.
-func simulationLogger(ctx context.Context, options config.Logging) (context.Context, error) {
-	if options.Verbosity == 0 && len(options.VModule) == 0 {
+// simulationLogger is silent unless the command line asks for logs: what the lines of a play tell should not be told twice. It also sets the
+// feature gates, which the scheduler's plug-ins read and which logging needs.
+func simulationLogger(ctx context.Context, options config.Options) (context.Context, error) {
+	logs := options.Logging.Verbosity > 0 || len(options.Logging.VModule) > 0
+	if logs || len(options.FeatureGates) > 0 {
+		if err := setGates(options.FeatureGates); err != nil {
+			return ctx, err
+		}
+	}
+	if !logs {
 		return klog.NewContext(ctx, logr.Discard()), nil
 	}
-	if err := setUpLogging(options); err != nil {
+	if err := setUpLogging(options.Logging); err != nil {
 		return ctx, err
 	}
 	return klog.NewContext(ctx, klog.Background()), nil
