@@ -26,12 +26,6 @@ type checks struct {
 	suspicion string
 }
 
-// verifier tells how it differs from a part of the cluster.
-type verifier interface {
-	// Verify compares the nodes whose names are sampled with those of the cluster; the error says the first difference.
-	Verify(cluster simulator.Cluster, sampled func(nodeName string) bool) error
-}
-
 // check compares, every now and then, a part of the snapshot with the stores, and builds it anew if it differs.
 //
 // What an informer has stored a moment ago may not have been told yet. A difference therefore counts only if the next iteration finds the
@@ -75,10 +69,6 @@ func partOf(node string) uint32 {
 
 // verify compares the nodes that are sampled with what is in the stores.
 func (f *follower) verify(sampled func(string) bool, can readable) error {
-	v, able := any(f.snapshot).(verifier)
-	if !able {
-		return nil
-	}
 	var cluster simulator.Cluster
 	for _, stored := range f.nodes.store.List() {
 		node, ok := stored.(*corev1.Node)
@@ -99,7 +89,7 @@ func (f *follower) verify(sampled func(string) bool, can readable) error {
 			cluster.CSINodes = appendTyped(cluster.CSINodes, csi)
 		}
 	}
-	return v.Verify(cluster, sampled)
+	return f.snapshot.Verify(cluster, sampled)
 }
 
 // shownOf is the node as the snapshot should have it: the very object, unless the node has changed since.
