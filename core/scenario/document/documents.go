@@ -356,6 +356,9 @@ type ResolvedGroup struct {
 	Target int
 	// Existing are its nodes, in the order of the documents.
 	Existing []*corev1.Node
+	// ExistingVariants are, for each of Existing, the key of the template that it looks like: the first of the same zone and type, else of
+	// the same zone, else the first.
+	ExistingVariants []string
 	// Templates are what its new nodes look like, at least one: from the document, else copied from its nodes.
 	Templates []cloudprovider.TemplateVariant
 }

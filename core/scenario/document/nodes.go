@@ -163,6 +163,9 @@ func (f *finisher) resolveGroup(group *NodeGroup, members []*corev1.Node) {
 		resolved.Templates = []cloudprovider.TemplateVariant{{Node: f.template(unknownMachine()), Weight: 1, Promise: cloudprovider.PromiseCertain}}
 	}
 	nameVariants(resolved.Templates)
+	for _, node := range members {
+		resolved.ExistingVariants = append(resolved.ExistingVariants, variantOf(node, resolved.Templates))
+	}
 	f.out.Groups = append(f.out.Groups, resolved)
 }
 
@@ -219,6 +222,27 @@ func unknownMachine() *corev1.Node {
 	}}}
 	completeCapacity(node)
 	return node
+}
+
+// variantOf is the key of the template that a node looks like.
+func variantOf(node *corev1.Node, templates []cloudprovider.TemplateVariant) string {
+	same := func(t cloudprovider.TemplateVariant, label string) bool {
+		return t.Node.Labels[label] == node.Labels[label]
+	}
+	inZone := ""
+	for _, t := range templates {
+		switch {
+		case !same(t, corev1.LabelTopologyZone):
+		case same(t, corev1.LabelInstanceTypeStable):
+			return t.Key
+		case inZone == "":
+			inZone = t.Key
+		}
+	}
+	if inZone == "" {
+		return templates[0].Key
+	}
+	return inZone
 }
 
 // nameVariants gives the templates of a group keys of their own, which say what sets them apart.

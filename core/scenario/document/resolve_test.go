@@ -92,9 +92,9 @@ func TestTheVariantsOfAGroupTakeTurnsAndHaveKeysOfTheirOwn(t *testing.T) {
 		return "{template: {metadata: {labels: {" + labels + "}}, status: {capacity: {cpu: 1}}}, weight: 2}"
 	}
 	zone, kind := "topology.kubernetes.io/zone: ", "node.kubernetes.io/instance-type: "
-	c := mustResolve(t, group("g", "{maxSize: 9, targetSize: 7, nodes: 5, variants: ["+strings.Join([]string{
+	c := mustResolve(t, documents(group("g", "{maxSize: 9, targetSize: 7, nodes: 5, nodeSelector: {p: q}, variants: ["+strings.Join([]string{
 		look(zone + "z1"), look(zone + "z1, " + kind + "m"), look(zone + "z1, " + kind + "m"), look(""),
-	}, ", ")+"]}"))
+	}, ", ")+"]}"), "apiVersion: v1\nkind: Node\nmetadata: {name: m1, labels: {p: q, "+zone+"z1, "+kind+"x}}\n", "apiVersion: v1\nkind: Node\nmetadata: {name: m2, labels: {p: q, "+zone+"z9}}\n"))
 	var keys, zones []string
 	for _, v := range c.Groups[0].Templates {
 		keys = append(keys, v.Key)
@@ -108,8 +108,11 @@ func TestTheVariantsOfAGroupTakeTurnsAndHaveKeysOfTheirOwn(t *testing.T) {
 	if diff := cmp.Diff([]string{"z1", "z1/m", "z1/m#2", "default"}, keys); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"g-0 ", "g-1 m", "g-2 m", "g-3 ", "g-4 "}, zones); diff != "" {
+	if diff := cmp.Diff([]string{"m1 x", "m2 ", "g-0 ", "g-1 m", "g-2 m", "g-3 ", "g-4 "}, zones); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"z1", "z1", "z1", "z1/m", "z1/m", "default", "z1"}, c.Groups[0].ExistingVariants); diff != "" {
+		t.Errorf("variants of the nodes (-want +got):\n%s", diff)
 	}
 	if c.Groups[0].Target != 7 {
 		t.Errorf("target %d", c.Groups[0].Target)
