@@ -176,6 +176,10 @@ func (g *Generator) rare(pod *corev1.Pod) {
 		deleted := metav1.NewTime(simtest.Epoch.Add(time.Hour))
 		pod.DeletionTimestamp = &deleted
 	case 9:
+		if g.Chance(50) { // made by the scheduler, for an extended resource
+			pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "device"}
+			return
+		}
 		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("device")}}
 	}
 }
