@@ -228,12 +228,8 @@ func TestAWorkloadOfTheInputMakesPods(t *testing.T) {
 	if set, ok := document.PodSetOf(c.ReplicationControllers[0], priorities, 0); !ok || set.Next(epoch, "").OwnerReferences[0].APIVersion != "v1" {
 		t.Error("a ReplicationController makes no pods")
 	}
-	for _, o := range []interface {
-		GetName() string
-	}{c.ReplicationControllers[1]} {
-		if _, ok := document.PodSetOf(c.ReplicationControllers[1], priorities, 0); ok {
-			t.Errorf("%s without a template makes pods", o.GetName())
-		}
+	if _, ok := document.PodSetOf(c.ReplicationControllers[1], priorities, 0); ok {
+		t.Error("a ReplicationController without a template makes pods")
 	}
 	if _, ok := document.PodSetOf(c.PriorityClasses[0], priorities, 0); ok {
 		t.Error("a PriorityClass makes pods")
