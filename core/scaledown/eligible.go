@@ -8,7 +8,6 @@ import (
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
-	"example.com/cluster-autoscaler/simulator/drain"
 	"example.com/cluster-autoscaler/simulator/gpu"
 	"example.com/cluster-autoscaler/simulator/readiness"
 	"example.com/cluster-autoscaler/simulator/taints"
@@ -38,17 +37,18 @@ func (u *update) candidates() []*corev1.Node {
 		}
 		nodes = append(nodes, node)
 	}
-	classes := make(map[string]int, len(nodes))
+	return u.inOrder(nodes)
+}
+
+// inOrder puts nodes without pods to move first, then those that were unneeded before; equal ones stay in their order.
+func (u *update) inOrder(nodes []*corev1.Node) []*corev1.Node {
+	const ranks = 2
+	lots := make([][]*corev1.Node, (occupied+1)*ranks)
 	for _, node := range nodes {
-		classes[node.Name] = u.emptiness(node)
+		at := u.emptiness(node)*ranks + u.rank(node)
+		lots[at] = append(lots[at], node)
 	}
-	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int {
-		if d := classes[a.Name] - classes[b.Name]; d != 0 {
-			return d
-		}
-		return u.rank(a) - u.rank(b)
-	})
-	return nodes
+	return slices.Concat(lots...)
 }
 
 // outside says why the node takes no part in the simulation, neither as a candidate nor as a place for pods; nil: it does.
@@ -88,22 +88,6 @@ func (u *update) overlooked(node *corev1.Node, unknown error) report.Reason {
 	return nil
 }
 
-// emptiness is 0 for a node without pods to move, 1 if it still waits for pods to end, 2 for all others.
-func (u *update) emptiness(node *corev1.Node) int {
-	if _, there := u.in.Snapshot.Node(node.Name); !there {
-		return 2
-	}
-	found := drain.Evaluate(u.in.Snapshot.Pods(node.Name), drain.Context{At: u.now, Options: DrainRules(u.options.ScaleDown)})
-	switch {
-	case found.Blocking != nil || len(found.Move) > 0:
-		return 2
-	case len(found.OnCompletion) > 0:
-		return 1
-	default:
-		return 0
-	}
-}
-
 func (u *update) rank(node *corev1.Node) int {
 	if _, was := u.unneeded[node.Name]; was {
 		return 0
@@ -133,8 +117,8 @@ func (u *update) eligible(node *corev1.Node) (used utilization.Utilization, why 
 	if hasGPU {
 		threshold = options.ScaleDownGPUUtilizationThreshold
 	}
-	used, err := utilization.Of(node, u.in.Snapshot.Pods(node.Name), utilization.Options{
-		At: u.now, SkipDaemonSets: options.IgnoreDaemonSetsUtilization, SkipMirrorPods: u.options.ScaleDown.IgnoreMirrorPods, Accelerator: accelerator,
+	used, err := u.utilization(node, utilization.Options{
+		SkipDaemonSets: options.IgnoreDaemonSetsUtilization, SkipMirrorPods: u.options.ScaleDown.IgnoreMirrorPods, Accelerator: accelerator,
 	})
 	switch {
 	case err != nil:

@@ -115,6 +115,9 @@ type Planner struct {
 	recheck           map[string]recheckEntry
 	hints             hints
 	rhythm            rhythm
+	// facts is what is known of nodes, by name; plans numbers the plans.
+	facts map[string]*facts
+	plans int
 }
 
 // timer is since when a node is unneeded. The UID tells it from another node of the same name; empty: unknown.
@@ -133,7 +136,7 @@ type recheckEntry struct {
 func NewPlanner(scheduler Scheduler, options Options) *Planner {
 	return &Planner{
 		scheduler: scheduler, options: options,
-		unneeded: map[string]timer{}, resting: map[string]timer{}, recheck: map[string]recheckEntry{},
+		unneeded: map[string]timer{}, resting: map[string]timer{}, recheck: map[string]recheckEntry{}, facts: map[string]*facts{},
 	}
 }
 
@@ -150,6 +153,7 @@ func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
 		return Plan{}, fmt.Errorf("planning removals: %w", err)
 	}
 	u.remember()
+	u.forgetFacts()
 	coolDown := u.coolDown()
 	empty, drained := u.crop(u.wholeGroups(u.selectable()))
 	if coolDown != nil {
@@ -224,6 +228,7 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 		}
 	}
 	p.rhythm.note(u.now)
+	p.plans++
 	return u, nil
 }
 

@@ -67,13 +67,14 @@ func (m milli) add(requests corev1.ResourceList) {
 // sum adds up what counts as used, and what skipped pods take away.
 func sum(pods []*corev1.Pod, options Options) (used, taken milli) {
 	used, taken = milli{}, milli{}
+	var requests podfacts.RequestsOf
 	for _, pod := range pods {
 		switch {
 		case options.SkipDaemonSets && podfacts.IsDaemonSet(pod), options.SkipMirrorPods && podfacts.IsMirror(pod):
-			taken.add(podfacts.Requests(pod))
+			taken.add(requests.Next(pod))
 		case podfacts.IsLongTerminating(pod, options.At):
 		default:
-			used.add(podfacts.Requests(pod))
+			used.add(requests.Next(pod))
 		}
 	}
 	return used, taken
