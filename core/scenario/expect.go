@@ -117,24 +117,24 @@ func (c *court) judge() {
 // watch settles an expectation that something becomes true: it is true after it was false, or after the last entry of the timeline before its
 // time.
 func (c *court) watch(e *expectation, holds bool, since time.Duration) {
-	latest, any := c.latestEntry(e.Time)
+	latest, entered := c.latestEntry(e.Time)
 	switch {
 	case !holds:
 		e.contrary = true
-	case any && since < latest: // that entry may undo it
-	case e.contrary, e.OrAlready, any:
+	case entered && since < latest: // that entry may undo it
+	case e.contrary, e.OrAlready, entered:
 		e.settled = since <= e.Time
 	}
 }
 
 // latestEntry is when the last entry of the timeline up to a time happens; false: none does.
-func (c *court) latestEntry(until time.Duration) (at time.Duration, any bool) {
+func (c *court) latestEntry(until time.Duration) (at time.Duration, found bool) {
 	for _, entry := range c.entries {
 		if entry <= until {
-			at, any = entry, true
+			at, found = entry, true
 		}
 	}
-	return at, any
+	return at, found
 }
 
 func (e *expectation) words() string {

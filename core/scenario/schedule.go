@@ -99,8 +99,8 @@ type turn struct {
 // place finds a node for the pod and binds it, or says that there is none.
 func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
 	w := t.w
-	alike, comparable := shapeOf(pod)
-	if comparable && t.hopeless[alike] {
+	alike, shared := shapeOf(pod)
+	if shared && t.hopeless[alike] {
 		return w.refuse(pod)
 	}
 	if nominated := pod.Status.NominatedNodeName; nominated != "" {
@@ -122,7 +122,7 @@ func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || nominated {
 		return err
 	}
-	if comparable {
+	if shared {
 		t.hopeless[alike] = true
 	}
 	return w.refuse(pod)

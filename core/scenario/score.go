@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -46,19 +48,8 @@ func (w *world) measure(r *room) {
 
 // measure learns anew what is taken of a node.
 func (t *turn) measure(node string) {
-	if i, found := slices.BinarySearchFunc(t.rooms, node, func(r *room, name string) int { return compare(r.node.Name, name) }); found {
+	if i, found := slices.BinarySearchFunc(t.rooms, node, func(r *room, name string) int { return strings.Compare(r.node.Name, name) }); found {
 		t.w.measure(t.rooms[i])
-	}
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
 	}
 }
 
@@ -82,33 +73,25 @@ func (t *turn) candidates(pod *corev1.Pod) []*room {
 		}
 		out = append(out, r)
 	}
-	slices.SortStableFunc(out, func(a, b *room) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(out, func(a, b *room) int { return cmp.Compare(b.score, a.score) })
 	return out
 }
 
-// softTaints is the score for taints that only advise: the more of them the pod does not tolerate, the lower.
+// softTaints is the score for taints that only advise: none, or less the more of them the pod does not tolerate. As in the default profile, one
+// outweighs any difference in load.
 func softTaints(pod *corev1.Pod, node *corev1.Node) int64 {
-	score := int64(highest)
+	untolerated := int64(0)
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule &&
 			!slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, taint) }) {
-			score /= 2
-			if score == highest/2 {
-				score = highest / 4 // even one outweighs the most unlike loads
-			}
+			untolerated++
 		}
 	}
-	return score
+	if untolerated == 0 {
+		return highest
+	}
+	return -untolerated
 }
 
 // balance is the score for load: the mean of what would be free of CPU and of memory, and how alike the two are.
