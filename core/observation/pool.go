@@ -11,36 +11,89 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pool holds parts of objects, so that equal ones share memory: pods of one workload differ in little. Parts are looked up by a hash, which
-// is only a guess, and compared. It is safe for concurrent use. What it returns is shared and must not be changed.
+// pool holds parts of objects, so that equal ones share memory: pods of one workload differ in little. A part is compared with that of the pod of the
+// same workload that came last. Only where they differ it is looked up by a hash, which is only a guess, and compared again. What the pool returns is
+// shared and must not be changed.
 type pool struct {
 	seed maphash.Seed
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // to be held while anything below is called; guards what follows
 	texts       map[string]string
 	maps        map[uint64]map[string]string
 	owners      map[uint64][]metav1.OwnerReference
 	containers  map[uint64][]corev1.Container
 	tolerations map[uint64][]corev1.Toleration
-	shapes      map[types.UID]shape
+	kin         map[workload]*kin
 }
 
-// shape are parts that few pods have, as a pod of the same controller had them last.
-type shape struct {
-	affinity *corev1.Affinity
-	spread   []corev1.TopologySpreadConstraint
-	volumes  []corev1.Volume
+// workload is what makes pods alike. The controller is empty for pods without one.
+type workload struct {
+	namespace  string
+	controller types.UID
 }
 
-// poolSize bounds how many distinct parts of one kind are kept for sharing. Beyond it, sharing starts anew.
-const poolSize = 50_000
+// kin are the parts of a workload's pod as they were kept last.
+type kin struct {
+	namespace           string
+	labels, annotations map[string]string
+	owners              []metav1.OwnerReference
+	spec                corev1.PodSpec
+	phase               corev1.PodPhase
+	conditions          []corev1.PodCondition
+}
+
+const (
+	// poolSize bounds how many distinct parts of one kind are kept for sharing. Beyond it, sharing starts anew.
+	poolSize = 50_000
+	// maxKin bounds for how many workloads the last pod is kept; lists come workload by workload, so that not all of them are needed.
+	maxKin = 4_096
+)
 
 func newPool() *pool {
 	return &pool{
 		seed: maphash.MakeSeed(), texts: map[string]string{}, maps: map[uint64]map[string]string{},
 		owners: map[uint64][]metav1.OwnerReference{}, containers: map[uint64][]corev1.Container{},
-		tolerations: map[uint64][]corev1.Toleration{}, shapes: map[types.UID]shape{},
+		tolerations: map[uint64][]corev1.Toleration{}, kin: map[workload]*kin{},
 	}
+}
+
+// kinOf is the kin of the workload's pods, empty if none was seen.
+func (p *pool) kinOf(namespace string, controller types.UID) *kin {
+	if known, ok := p.kin[workload{namespace, controller}]; ok {
+		return known
+	}
+	if len(p.kin) >= maxKin {
+		clear(p.kin)
+	}
+	fresh := &kin{namespace: p.text(namespace)}
+	p.kin[workload{fresh.namespace, controller}] = fresh
+	return fresh
+}
+
+// share is what the kin has, if it is the same as what is kept of the value; else what is kept of it, which the kin then has.
+func share[T any](kin *T, value T, same func(kept, value T) bool, keep func(T) T) T {
+	if !same(*kin, value) {
+		*kin = keep(value)
+	}
+	return *kin
+}
+
+// shareRare is share for parts that few pods have, compared field by field, whatever fields they have.
+func shareRare[T any](kin *T, value T, empty bool) T {
+	var none T
+	if empty {
+		return none
+	}
+	return share(kin, value, func(a, b T) bool { return reflect.DeepEqual(a, b) }, asItIs)
+}
+
+func asItIs[T any](value T) T { return value }
+
+func shareText[T ~string](p *pool, kin *T, text T) T {
+	if *kin != text {
+		*kin = T(p.text(string(text)))
+	}
+	return *kin
 }
 
 // pooled is the part in the pool that equals the value, else the value, which then is in the pool.
@@ -59,9 +112,14 @@ func (p *pool) text(text string) string {
 	if text == "" {
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return pooled(p.texts, text, text, func(string, string) bool { return true })
+	if shared, ok := p.texts[text]; ok {
+		return shared
+	}
+	if len(p.texts) >= poolSize {
+		clear(p.texts)
+	}
+	p.texts[text] = text
+	return text
 }
 
 // stringMap shares labels, annotations and selectors. An empty one is nil.
@@ -73,19 +131,7 @@ func (p *pool) stringMap(value map[string]string) map[string]string {
 	for key, text := range value { // in any order, hence a sum
 		sum += p.hash(key, text)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return pooled(p.maps, sum, value, func(a, b map[string]string) bool {
-		if len(a) != len(b) {
-			return false
-		}
-		for key, text := range a {
-			if other, ok := b[key]; !ok || other != text {
-				return false
-			}
-		}
-		return true
-	})
+	return pooled(p.maps, sum, value, sameMap)
 }
 
 func (p *pool) ownerList(value []metav1.OwnerReference) []metav1.OwnerReference {
@@ -93,17 +139,10 @@ func (p *pool) ownerList(value []metav1.OwnerReference) []metav1.OwnerReference 
 		return nil
 	}
 	var sum uint64
-	for _, owner := range value {
-		sum = sum*31 + p.hash(string(owner.UID), owner.Name)
+	for i := range value {
+		sum = sum*31 + p.hash(string(value[i].UID), value[i].Name)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return pooled(p.owners, sum, value, func(a, b []metav1.OwnerReference) bool {
-		return slices.EqualFunc(a, b, func(a, b metav1.OwnerReference) bool {
-			return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
-				samePointer(a.Controller, b.Controller) && samePointer(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
-		})
-	})
+	return pooled(p.owners, sum, value, sameOwners)
 }
 
 func (p *pool) containerList(value []corev1.Container) []corev1.Container {
@@ -114,9 +153,7 @@ func (p *pool) containerList(value []corev1.Container) []corev1.Container {
 	for i := range value {
 		sum = sum*31 + p.hash(value[i].Name, value[i].Image) + p.amounts(value[i].Resources.Requests) + 7*p.amounts(value[i].Resources.Limits)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return pooled(p.containers, sum, value, func(a, b []corev1.Container) bool { return slices.EqualFunc(a, b, sameContainer) })
+	return pooled(p.containers, sum, value, sameContainers)
 }
 
 // amounts is a hash of a list of resources. It does not print quantities, which would change them.
@@ -132,40 +169,10 @@ func (p *pool) tolerationList(value []corev1.Toleration) []corev1.Toleration {
 		return nil
 	}
 	var sum uint64
-	for _, toleration := range value {
-		sum = sum*31 + p.hash(toleration.Key, toleration.Value)
+	for i := range value {
+		sum = sum*31 + p.hash(value[i].Key, value[i].Value)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return pooled(p.tolerations, sum, value, func(a, b []corev1.Toleration) bool {
-		return slices.EqualFunc(a, b, func(a, b corev1.Toleration) bool {
-			return a.Key == b.Key && a.Operator == b.Operator && a.Value == b.Value && a.Effect == b.Effect &&
-				samePointer(a.TolerationSeconds, b.TolerationSeconds)
-		})
-	})
-}
-
-// shape lets the spec share the parts that a pod of the same controller had last, one by one, as far as they are equal.
-func (p *pool) shape(controller types.UID, spec *corev1.PodSpec) {
-	if spec.Affinity == nil && len(spec.TopologySpreadConstraints) == 0 && len(spec.Volumes) == 0 {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.shapes[controller]
-	if was.affinity != nil && reflect.DeepEqual(was.affinity, spec.Affinity) {
-		spec.Affinity = was.affinity
-	}
-	if len(was.spread) > 0 && reflect.DeepEqual(was.spread, spec.TopologySpreadConstraints) {
-		spec.TopologySpreadConstraints = was.spread
-	}
-	if len(was.volumes) > 0 && reflect.DeepEqual(was.volumes, spec.Volumes) {
-		spec.Volumes = was.volumes
-	}
-	if len(p.shapes) >= poolSize {
-		clear(p.shapes)
-	}
-	p.shapes[controller] = shape{affinity: spec.Affinity, spread: spec.TopologySpreadConstraints, volumes: spec.Volumes}
+	return pooled(p.tolerations, sum, value, sameTolerations)
 }
 
 func (p *pool) hash(a, b string) uint64 {
@@ -177,13 +184,120 @@ func (p *pool) hash(a, b string) uint64 {
 	return h.Sum64()
 }
 
-// sameContainer compares trimmed containers. Parts that are rare are compared field by field, whatever fields they have.
-func sameContainer(a, b corev1.Container) bool {
-	return a.Name == b.Name && a.Image == b.Image &&
-		sameAmounts(a.Resources.Requests, b.Resources.Requests) && sameAmounts(a.Resources.Limits, b.Resources.Limits) &&
-		slices.Equal(a.Resources.Claims, b.Resources.Claims) && slices.Equal(a.Ports, b.Ports) &&
-		slices.Equal(a.ResizePolicy, b.ResizePolicy) && samePointer(a.RestartPolicy, b.RestartPolicy) &&
-		sameRare(a.RestartPolicyRules, b.RestartPolicyRules) && sameRare(a.VolumeMounts, b.VolumeMounts)
+func sameMap(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, text := range a {
+		if other, ok := b[key]; !ok || other != text {
+			return false
+		}
+	}
+	return true
+}
+
+// sameAnnotations compares with what would be kept.
+func sameAnnotations(kept, whole map[string]string) bool {
+	read := 0
+	for key, text := range whole {
+		if !readAnnotation(key) {
+			continue
+		}
+		if other, ok := kept[key]; !ok || other != text {
+			return false
+		}
+		read++
+	}
+	return read == len(kept)
+}
+
+func sameOwners(a, b []metav1.OwnerReference) bool {
+	return sameList(a, b, func(a, b *metav1.OwnerReference) bool {
+		return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
+			samePointer(a.Controller, b.Controller) && samePointer(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+	})
+}
+
+func sameTolerations(a, b []corev1.Toleration) bool {
+	return sameList(a, b, func(a, b *corev1.Toleration) bool {
+		return a.Key == b.Key && a.Operator == b.Operator && a.Value == b.Value && a.Effect == b.Effect &&
+			samePointer(a.TolerationSeconds, b.TolerationSeconds)
+	})
+}
+
+// sameContainers compares trimmed containers with others, as those will be when they are trimmed. Parts that are rare are compared field by field,
+// whatever fields they have.
+func sameContainers(kept, whole []corev1.Container) bool {
+	return sameList(kept, whole, func(a, b *corev1.Container) bool {
+		return a.Name == b.Name && a.Image == b.Image &&
+			sameAmounts(a.Resources.Requests, b.Resources.Requests) && sameAmounts(a.Resources.Limits, b.Resources.Limits) &&
+			slices.Equal(a.Resources.Claims, b.Resources.Claims) && slices.Equal(a.Ports, b.Ports) &&
+			slices.Equal(a.ResizePolicy, b.ResizePolicy) && samePointer(a.RestartPolicy, b.RestartPolicy) &&
+			sameRare(a.RestartPolicyRules, b.RestartPolicyRules) && sameRare(a.VolumeMounts, keptMounts(b.VolumeMounts))
+	})
+}
+
+// sameVolumes compares with what would be kept.
+func sameVolumes(kept, whole []corev1.Volume) bool {
+	read := 0
+	for i := range whole {
+		if !keepsVolume(&whole[i]) {
+			continue
+		}
+		if read >= len(kept) || !sameVolume(&kept[read], &whole[i]) {
+			return false
+		}
+		read++
+	}
+	return read == len(kept)
+}
+
+// sameVolume spares the kinds that many pods have the comparison of each of the many kinds that there are.
+func sameVolume(a, b *corev1.Volume) bool {
+	if a.Name != b.Name {
+		return false
+	}
+	alike := *b
+	if x, y := a.EmptyDir, b.EmptyDir; x != nil && y != nil && x.Medium == y.Medium && x.SizeLimit == nil && y.SizeLimit == nil {
+		alike.EmptyDir = x
+	}
+	if x, y := a.HostPath, b.HostPath; x != nil && y != nil && x.Path == y.Path && samePointer(x.Type, y.Type) {
+		alike.HostPath = x
+	}
+	if x, y := a.PersistentVolumeClaim, b.PersistentVolumeClaim; x != nil && y != nil {
+		if *x != *y {
+			return false
+		}
+		alike.PersistentVolumeClaim = x
+	}
+	return *a == alike || reflect.DeepEqual(a, b)
+}
+
+// sameConditions compares with what would be kept.
+func sameConditions(kept, whole []corev1.PodCondition) bool {
+	read := 0
+	for i := range whole {
+		if !keepsCondition(&whole[i]) {
+			continue
+		}
+		if read >= len(kept) || kept[read] != trimmedCondition(&whole[i]) {
+			return false
+		}
+		read++
+	}
+	return read == len(kept)
+}
+
+func sameList[T any](a, b []T, same func(a, b *T) bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !same(&a[i], &b[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameRare[T any](a, b []T) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -27,6 +28,10 @@ func (t *trimmer) transform(object any) (any, error) {
 	if deleted, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		return deleted, nil
 	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		t.pod(pod)
+		return pod, nil
+	}
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
 		if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
@@ -34,125 +39,226 @@ func (t *trimmer) transform(object any) (any, error) {
 		}
 	}
 	switch o := object.(type) {
-	case *corev1.Pod:
-		t.pod(o)
 	case *corev1.Node:
 		o.Status.Images, o.Status.VolumesInUse, o.Status.VolumesAttached = nil, nil, nil
 	case *appsv1.DaemonSet:
-		t.spec(&o.Spec.Template.Spec)
+		t.template(&o.Spec.Template.Spec)
 	case *appsv1.ReplicaSet:
-		t.spec(&o.Spec.Template.Spec)
+		t.template(&o.Spec.Template.Spec)
 	case *appsv1.StatefulSet:
-		t.spec(&o.Spec.Template.Spec)
+		t.template(&o.Spec.Template.Spec)
 	case *batchv1.Job:
-		t.spec(&o.Spec.Template.Spec)
+		t.template(&o.Spec.Template.Spec)
 	case *corev1.ReplicationController:
 		if o.Spec.Template != nil {
-			t.spec(&o.Spec.Template.Spec)
+			t.template(&o.Spec.Template.Spec)
 		}
 	}
 	return object, nil
 }
 
 func (t *trimmer) pod(pod *corev1.Pod) {
-	pod.Namespace = t.pool.text(pod.Namespace)
-	pod.Labels = t.pool.stringMap(pod.Labels)
-	pod.OwnerReferences = t.pool.ownerList(pod.OwnerReferences)
-	pod.Annotations = t.pool.stringMap(keptAnnotations(pod.Annotations))
-	t.spec(&pod.Spec)
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	var controller types.UID
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		t.pool.shape(owner.UID, &pod.Spec)
+		controller = owner.UID
 	}
-	pod.Spec.NodeName = t.pool.text(pod.Spec.NodeName)
-
-	for _, statuses := range []*[]corev1.ContainerStatus{&pod.Status.ContainerStatuses, &pod.Status.InitContainerStatuses} {
-		*statuses = trimmedStatuses(*statuses)
-	}
-	pod.Status.EphemeralContainerStatuses = nil
-	pod.Status.PodIPs, pod.Status.HostIPs = nil, nil
-	pod.Status.Conditions = keptConditions(pod.Status.Conditions)
+	kin := t.pool.kinOf(pod.Namespace, controller)
+	trimMeta(t.pool, &pod.ObjectMeta, kin)
+	trimSpec(t.pool, &pod.Spec, &kin.spec)
+	trimStatus(t.pool, pod, kin)
 }
 
-// spec trims a pod's specification, of a pod or of the template of one.
-func (t *trimmer) spec(spec *corev1.PodSpec) {
-	spec.Containers = t.pool.containerList(trimmedContainers(spec.Containers))
-	spec.InitContainers = t.pool.containerList(trimmedContainers(spec.InitContainers))
-	spec.Tolerations = t.pool.tolerationList(spec.Tolerations)
-	spec.NodeSelector = t.pool.stringMap(spec.NodeSelector)
-	spec.Volumes = keptVolumes(spec.Volumes)
-	spec.EphemeralContainers = nil
-	spec.HostAliases = nil
-	spec.DNSConfig = nil
-	spec.ImagePullSecrets = nil
-	spec.SchedulerName = t.pool.text(spec.SchedulerName)
-	spec.ServiceAccountName, spec.DeprecatedServiceAccount = t.pool.text(spec.ServiceAccountName), t.pool.text(spec.DeprecatedServiceAccount)
+// template trims the specification of pods that are still to be made.
+func (t *trimmer) template(spec *corev1.PodSpec) {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	trimSpec(t.pool, spec, &corev1.PodSpec{})
+}
+
+// The following functions make a part of a pod smaller. Where what is left equals the part that the pod's kin had last, it becomes that very part,
+// which is found out before anything is made.
+
+func trimMeta(p *pool, m *metav1.ObjectMeta, kin *kin) {
+	m.ManagedFields, m.Finalizers, m.GenerateName, m.SelfLink = nil, nil, "", ""
+	m.Namespace = kin.namespace
+	m.Labels = share(&kin.labels, m.Labels, sameMap, p.stringMap)
+	m.OwnerReferences = share(&kin.owners, m.OwnerReferences, sameOwners, p.ownerList)
+	m.Annotations = share(&kin.annotations, m.Annotations, sameAnnotations, func(annotations map[string]string) map[string]string {
+		return p.stringMap(keptAnnotations(annotations))
+	})
+}
+
+func trimSpec(p *pool, spec, kin *corev1.PodSpec) {
+	containers := func(containers []corev1.Container) []corev1.Container {
+		return p.containerList(trimmedContainers(containers))
+	}
+	spec.Containers = share(&kin.Containers, spec.Containers, sameContainers, containers)
+	spec.InitContainers = share(&kin.InitContainers, spec.InitContainers, sameContainers, containers)
+	spec.Tolerations = share(&kin.Tolerations, spec.Tolerations, sameTolerations, p.tolerationList)
+	spec.NodeSelector = share(&kin.NodeSelector, spec.NodeSelector, sameMap, p.stringMap)
+	spec.Volumes = share(&kin.Volumes, spec.Volumes, sameVolumes, keptVolumes)
+	spec.Affinity = shareRare(&kin.Affinity, spec.Affinity, spec.Affinity == nil)
+	spec.TopologySpreadConstraints = shareRare(&kin.TopologySpreadConstraints, spec.TopologySpreadConstraints, len(spec.TopologySpreadConstraints) == 0)
+	spec.Overhead = shareRare(&kin.Overhead, spec.Overhead, len(spec.Overhead) == 0)
+	spec.Resources = shareRare(&kin.Resources, spec.Resources, spec.Resources == nil)
+	spec.ResourceClaims = shareRare(&kin.ResourceClaims, spec.ResourceClaims, len(spec.ResourceClaims) == 0)
+	spec.SchedulingGroup = shareRare(&kin.SchedulingGroup, spec.SchedulingGroup, spec.SchedulingGroup == nil)
+	spec.OS = share(&kin.OS, spec.OS, samePointer, asItIs)
+	spec.HostUsers = share(&kin.HostUsers, spec.HostUsers, samePointer, asItIs)
+	spec.Priority = share(&kin.Priority, spec.Priority, samePointer, asItIs)
+	spec.PreemptionPolicy = share(&kin.PreemptionPolicy, spec.PreemptionPolicy, samePointer, asItIs)
+	spec.TerminationGracePeriodSeconds = share(&kin.TerminationGracePeriodSeconds, spec.TerminationGracePeriodSeconds, samePointer, asItIs)
+	spec.SchedulerName = shareText(p, &kin.SchedulerName, spec.SchedulerName)
+	spec.PriorityClassName = shareText(p, &kin.PriorityClassName, spec.PriorityClassName)
+	spec.RestartPolicy = shareText(p, &kin.RestartPolicy, spec.RestartPolicy)
+	spec.NodeName = p.text(spec.NodeName)
+
+	spec.EphemeralContainers, spec.HostAliases, spec.DNSConfig, spec.ImagePullSecrets, spec.ReadinessGates = nil, nil, nil, nil, nil
+	spec.SecurityContext, spec.ActiveDeadlineSeconds, spec.AutomountServiceAccountToken, spec.EnableServiceLinks = nil, nil, nil, nil
+	spec.ShareProcessNamespace, spec.SetHostnameAsFQDN, spec.RuntimeClassName, spec.HostnameOverride = nil, nil, nil, nil
+	spec.ServiceAccountName, spec.DeprecatedServiceAccount, spec.DNSPolicy, spec.Hostname, spec.Subdomain = "", "", "", "", ""
+}
+
+func trimStatus(p *pool, pod *corev1.Pod, kin *kin) {
+	status := &pod.Status
+	status.Phase = shareText(p, &kin.phase, status.Phase)
+	status.NominatedNodeName = p.text(status.NominatedNodeName)
+	status.Conditions = share(&kin.conditions, status.Conditions, sameConditions, keptConditions)
+	if asSpecified(pod) {
+		status.ContainerStatuses, status.InitContainerStatuses = nil, nil
+	} else {
+		status.ContainerStatuses = trimmedStatuses(status.ContainerStatuses)
+		status.InitContainerStatuses = trimmedStatuses(status.InitContainerStatuses)
+	}
+	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs, status.StartTime = nil, nil, nil, nil
+	status.PodIP, status.HostIP, status.Message, status.Reason, status.QOSClass = "", "", "", "", ""
 }
 
 // trimmedContainers keeps what takes part in scheduling. The rules of restart and the options of bind mounts are features that a node has to
 // declare.
 func trimmedContainers(containers []corev1.Container) []corev1.Container {
-	for i, c := range containers {
-		kept := corev1.Container{
+	for i := range containers {
+		c := &containers[i]
+		containers[i] = corev1.Container{
 			Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, ResizePolicy: c.ResizePolicy,
-			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
+			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules, VolumeMounts: keptMounts(c.VolumeMounts),
 		}
-		for _, mount := range c.VolumeMounts {
-			if len(mount.BindMountOptions) > 0 {
-				kept.VolumeMounts = append(kept.VolumeMounts, mount)
-			}
-		}
-		containers[i] = kept
 	}
 	return containers
 }
 
-// keptVolumes leaves out the volumes that are the same on every node: nothing is attached or moved for them.
-func keptVolumes(volumes []corev1.Volume) []corev1.Volume {
-	kept := slices.DeleteFunc(volumes, func(v corev1.Volume) bool {
-		return v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil
-	})
-	if len(kept) == 0 {
-		return nil
+func keptMounts(mounts []corev1.VolumeMount) (kept []corev1.VolumeMount) {
+	for i := range mounts {
+		if len(mounts[i].BindMountOptions) > 0 {
+			kept = append(kept, mounts[i])
+		}
 	}
 	return kept
+}
+
+// keptVolumes leaves out the volumes that are the same on every node: nothing is attached or moved for them.
+func keptVolumes(volumes []corev1.Volume) (kept []corev1.Volume) {
+	for i := range volumes {
+		if keepsVolume(&volumes[i]) {
+			kept = append(kept, volumes[i])
+		}
+	}
+	return kept
+}
+
+func keepsVolume(v *corev1.Volume) bool {
+	return v.Projected == nil && v.ConfigMap == nil && v.Secret == nil && v.DownwardAPI == nil
 }
 
 // trimmedStatuses keeps the resources in use, which count for a pod that is being resized; none if no container has any.
 func trimmedStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
-	for _, s := range statuses {
-		if s.Resources != nil || len(s.AllocatedResources) > 0 {
+	for i := range statuses {
+		if s := &statuses[i]; s.Resources != nil || len(s.AllocatedResources) > 0 {
 			out = append(out, corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources})
 		}
 	}
 	return out
 }
 
-// keptConditions keeps the conditions that somebody reads, without their texts for people. Those of a resize say which requests count.
-func keptConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
-	kept := slices.DeleteFunc(conditions, func(c corev1.PodCondition) bool {
-		switch c.Type {
-		case corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget, corev1.PodResizePending, corev1.PodResizeInProgress:
+// asSpecified tells a pod of which no container has more than its specification asks for, so that the latter is what counts. It is not looked at closer
+// while a resize is pending.
+func asSpecified(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodResizePending {
 			return false
-		default:
+		}
+	}
+	return noneHasMore(pod.Status.ContainerStatuses, pod.Spec.Containers) && noneHasMore(pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
+}
+
+func noneHasMore(statuses []corev1.ContainerStatus, containers []corev1.Container) bool {
+	for i := range statuses {
+		s := &statuses[i]
+		if s.Resources == nil && len(s.AllocatedResources) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
+		if at < 0 {
+			return false
+		}
+		asked := containers[at].Resources.Requests
+		if s.Resources != nil && exceeds(s.Resources.Requests, asked) || exceeds(s.AllocatedResources, asked) {
+			return false
+		}
+	}
+	return true
+}
+
+func exceeds(list, limit corev1.ResourceList) bool {
+	for name, quantity := range list {
+		if quantity.Cmp(limit[name]) > 0 {
 			return true
 		}
-	})
-	for i := range kept {
-		kept[i].Message = ""
+	}
+	return false
+}
+
+// keptConditions keeps the conditions that somebody reads, without their texts for people. Those of a resize say which requests count. Nobody asks
+// since when a pod is as it is, except for one that was refused.
+func keptConditions(conditions []corev1.PodCondition) (kept []corev1.PodCondition) {
+	for i := range conditions {
+		if c := &conditions[i]; keepsCondition(c) {
+			kept = append(kept, trimmedCondition(c))
+		}
+	}
+	return slices.Clip(kept)
+}
+
+func keepsCondition(c *corev1.PodCondition) bool {
+	switch c.Type {
+	case corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget, corev1.PodResizePending, corev1.PodResizeInProgress:
+		return true
+	default:
+		return false
+	}
+}
+
+func trimmedCondition(c *corev1.PodCondition) corev1.PodCondition {
+	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
+	if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+		kept.LastTransitionTime = c.LastTransitionTime
 	}
 	return kept
 }
 
-// annotationPrefixes are the keys of pod annotations that are read somewhere (operator-surface 5.1).
-func annotationPrefixes() []string {
-	return []string{"cluster-autoscaler.kubernetes.io/", "autoscaling.x-k8s.io/", "kubernetes.io/config.", "podtype", "podType"}
+// readAnnotation tells the annotations of pods that are read somewhere (operator-surface 5.1).
+func readAnnotation(key string) bool {
+	return strings.HasPrefix(key, "cluster-autoscaler.kubernetes.io/") || strings.HasPrefix(key, "autoscaling.x-k8s.io/") ||
+		strings.HasPrefix(key, "kubernetes.io/config.") || strings.HasPrefix(key, "podtype") || strings.HasPrefix(key, "podType")
 }
 
 func keptAnnotations(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range annotations {
-		if !slices.ContainsFunc(annotationPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		if !readAnnotation(key) {
 			continue
 		}
 		if out == nil {

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/tools/cache"
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
@@ -38,24 +37,26 @@ func transformed[T any](t testing.TB, transform cache.TransformFunc, object T) T
 
 func TestAPodKeepsWhatIsReadAndLosesTheRest(t *testing.T) {
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	always, yes := corev1.ContainerRestartPolicyAlways, true
+	always, yes, preempts, group := corev1.ContainerRestartPolicyAlways, true, corev1.PreemptNever, "g"
 	kept := simtest.Pod("p").Label("app", "web").OwnedBy("ReplicaSet", "web").Requests("100m", "1Gi").On("n").Priority(5).HostPort(80).
 		Tolerates("own").NodeSelector("disk", "ssd").AntiAffinity(corev1.LabelHostname, "app", "web").Spread(corev1.LabelTopologyZone, 1, "app", "web").
 		Claim("data").EmptyDir("scratch", "").HostPath("logs").Grace(60).
 		Annotation("cluster-autoscaler.kubernetes.io/safe-to-evict", "false").Annotation("kubernetes.io/config.source", "api").
 		Annotation("autoscaling.x-k8s.io/consume-provisioning-request", "r").
 		With(func(p *corev1.Pod) {
-			p.Spec.Overhead = amounts
+			p.Spec.Overhead, p.Spec.OS = amounts, &corev1.PodOS{Name: corev1.Linux}
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+			p.Spec.PreemptionPolicy, p.Spec.PriorityClassName, p.Spec.HostUsers = &preempts, "high", &yes
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts}
 			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 			p.Spec.InitContainers = []corev1.Container{{Name: "sidecar", RestartPolicy: &always}}
 			p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
 			p.Status.NominatedNodeName = "n"
-			p.Status.QOSClass = corev1.PodQOSBurstable
 			p.Status.Resources = &corev1.ResourceRequirements{Requests: amounts}
 			p.Status.AllocatedResources = amounts
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResources: amounts, Resources: &corev1.ResourceRequirements{Requests: amounts}}}
 			p.Status.Conditions = []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: p.CreationTimestamp},
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
 				{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible},
@@ -63,7 +64,7 @@ func TestAPodKeepsWhatIsReadAndLosesTheRest(t *testing.T) {
 			}
 		})
 	whole := kept.With(func(p *corev1.Pod) {
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		p.ManagedFields, p.Finalizers, p.GenerateName = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}, []string{"f"}, "p-"
 		p.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
 		p.Annotations["vendor/checksum"] = "0"
 		c := &p.Spec.Containers[0]
@@ -79,11 +80,17 @@ func TestAPodKeepsWhatIsReadAndLosesTheRest(t *testing.T) {
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{}}
 		p.Spec.HostAliases, p.Spec.DNSConfig = []corev1.HostAlias{{}}, &corev1.PodDNSConfig{}
 		p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}}
+		p.Spec.ServiceAccountName, p.Spec.DeprecatedServiceAccount, p.Spec.DNSPolicy = "default", "default", corev1.DNSClusterFirst
+		p.Spec.SecurityContext, p.Spec.AutomountServiceAccountToken, p.Spec.EnableServiceLinks = &corev1.PodSecurityContext{}, &yes, &yes
+		p.Spec.Hostname, p.Spec.Subdomain = "p", "web"
+		p.Status.QOSClass, p.Status.Message, p.Status.Reason = corev1.PodQOSBurstable, "text", "text"
+		p.Status.PodIP, p.Status.HostIP, p.Status.StartTime = "10.0.0.1", "10.0.0.2", &p.CreationTimestamp
 		p.Status.PodIPs, p.Status.HostIPs = []corev1.PodIP{{IP: "10.0.0.1"}}, []corev1.HostIP{{IP: "10.0.0.2"}}
 		p.Status.ContainerStatuses[0].Image, p.Status.ContainerStatuses[0].ContainerID = "example/main", "id"
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "sidecar", Ready: true}}
 		p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "debug"}}
 		p.Status.Conditions[0].Message = "0/3 nodes are available"
+		p.Status.Conditions[1].LastTransitionTime, p.Status.Conditions[1].LastProbeTime = p.CreationTimestamp, p.CreationTimestamp
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady}, corev1.PodCondition{Type: "vendor/gate"})
 	})
 	if diff := cmp.Diff(kept.Build(), transformed(t, observation.NewTransform(), whole.Build())); diff != "" {
@@ -195,6 +202,19 @@ func randomPod(r *rand.Rand, name string) *corev1.Pod {
 }
 
 func resized(r *rand.Rand, p *corev1.Pod, list func() corev1.ResourceList) {
+	if r.IntN(2) == 0 { // what a kubelet reports of a pod that is not being resized, or is to get more
+		for _, c := range p.Spec.Containers {
+			has := c.Resources.Requests.DeepCopy()
+			if cpu, ok := has[corev1.ResourceCPU]; ok && r.IntN(2) == 0 {
+				cpu.Set(0)
+				has[corev1.ResourceCPU] = cpu
+			}
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
+				Name: c.Name, AllocatedResources: has, Resources: &corev1.ResourceRequirements{Requests: has},
+			})
+		}
+		return
+	}
 	for _, c := range p.Spec.Containers {
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: c.Name, Ready: true, AllocatedResources: list(), Resources: &corev1.ResourceRequirements{Requests: list()},
@@ -350,27 +370,40 @@ func TestContainersThatDifferInOneFieldAreNotShared(t *testing.T) {
 	}
 }
 
-// Ingesting a pod may cost 5 µs in all. Left out: decoding, and what the informer does.
-func BenchmarkTransform(b *testing.B) {
-	for name, owners := range map[string]int{"Deployment": 1, "Jobs": 1 << 30} {
-		b.Run(name, func(b *testing.B) {
-			transform := observation.NewTransform()
-			pod := simtest.Pod("p").Label("app", "web").Label("pod-template-hash", "1").OwnedBy("ReplicaSet", "web").Requests("100m", "1Gi").Tolerates("a").Tolerates("b").
-				With(func(p *corev1.Pod) {
-					p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}}
-					p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}}
-				}).Build()
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				b.StopTimer()
-				fresh := pod.DeepCopy()
-				fresh.OwnerReferences[0].UID = types.UID(fmt.Sprint(i % owners))
-				i++
-				b.StartTimer()
-				if _, err := transform(fresh); err != nil {
-					b.Fatal(err)
+func TestWhatContainersHaveIsKeptOnlyIfItIsMoreThanTheyAskFor(t *testing.T) {
+	amounts := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	tests := map[string]struct {
+		status  corev1.ContainerStatus
+		pending bool
+		kept    bool
+	}{
+		"as much":                           {status: corev1.ContainerStatus{Name: "main", AllocatedResources: amounts("1"), Resources: &corev1.ResourceRequirements{Requests: amounts("1")}}},
+		"less, until there is room":         {status: corev1.ContainerStatus{Name: "main", AllocatedResources: amounts("0.5")}},
+		"as much, but a resize is pending":  {status: corev1.ContainerStatus{Name: "main", AllocatedResources: amounts("1")}, pending: true, kept: true},
+		"more is allocated":                 {status: corev1.ContainerStatus{Name: "main", AllocatedResources: amounts("2")}, kept: true},
+		"more is used":                      {status: corev1.ContainerStatus{Name: "main", Resources: &corev1.ResourceRequirements{Requests: amounts("2")}}, kept: true},
+		"a container that does not exist":   {status: corev1.ContainerStatus{Name: "other", AllocatedResources: amounts("1")}, kept: true},
+		"a resource that nobody asked for":  {status: corev1.ContainerStatus{Name: "main", AllocatedResources: corev1.ResourceList{"x": resource.MustParse("1")}}, kept: true},
+		"nothing is known of what it has":   {status: corev1.ContainerStatus{Name: "main", Ready: true}},
+		"nothing known, and one is pending": {status: corev1.ContainerStatus{Name: "main", Ready: true}, pending: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := simtest.Pod("p").Requests("1", "").With(func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{test.status}
+				if test.pending {
+					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}}
 				}
+			}).Build()
+			before := podfacts.Requests(pod)
+			got := transformed(t, observation.NewTransform(), pod)
+			if kept := len(got.Status.ContainerStatuses) > 0; kept != test.kept {
+				t.Errorf("kept is %t, want %t", kept, test.kept)
+			}
+			if diff := cmp.Diff(before, podfacts.Requests(got)); diff != "" {
+				t.Errorf("what the pod takes (-before +after):\n%s", diff)
 			}
 		})
 	}
