@@ -1,6 +1,7 @@
 package simulator_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/simtest"
+	"example.com/cluster-autoscaler/simulator/simtest/randomcluster"
 )
 
 // compareClasses asks about all pods that are to be placed, and expects the same answers for pods of one class.
@@ -30,11 +33,15 @@ func (c *contest) compareClasses(t *testing.T, rebuilt *simulator.Snapshot) {
 	}
 }
 
-// classmates are some pods of one class.
+// classmates are some pods of one class, the class of some pod that is to be placed.
 func (c *contest) classmates() []*corev1.Pod {
-	first := c.sibling()
+	return c.classOf(c.sibling(), 3+c.generator.Of(6))
+}
+
+// classOf are the pod and up to that many less one of its class.
+func (c *contest) classOf(first *corev1.Pod, count int) []*corev1.Pod {
 	pods := []*corev1.Pod{first}
-	for range 2 + c.generator.Of(6) {
+	for range count - 1 {
 		pods = append(pods, c.generator.Sibling(first))
 	}
 	var mates []*corev1.Pod
@@ -46,10 +53,21 @@ func (c *contest) classmates() []*corev1.Pod {
 	return mates
 }
 
-// placeAll places a class at once, and compares with what comes of placing its pods one by one.
-func (c *contest) placeAll(t *testing.T) {
+// tryAll places many of each class that is to be placed, and takes them back.
+func (c *contest) tryAll(t *testing.T) {
 	t.Helper()
-	pods, search := c.classmates(), c.searchOrder()
+	for _, pod := range c.world.Pending {
+		c.snapshot.Fork()
+		c.saved = append(c.saved, c.now.clone())
+		c.placeAll(t, c.classOf(pod, 12))
+		c.close(t, true)
+	}
+}
+
+// placeAll places a class at once, and compares with what comes of placing its pods one by one.
+func (c *contest) placeAll(t *testing.T, pods []*corev1.Pod) {
+	t.Helper()
+	search := c.searchOrder()
 	c.note("place %d like %s anywhere after %d from %d", len(pods), pods[0].Name, search.StartAfter, search.From)
 	rebuilt := c.rebuild(t)
 	var want []simulator.Placement
@@ -92,5 +110,33 @@ func (c *contest) fill(t *testing.T) {
 	}
 	for _, pod := range pods[:placed] {
 		c.now.lies = append(c.now.lies, lying{pod: pod, node: node})
+	}
+}
+
+// With a spread or affinity, a node that was refused to one pod may suit the next: none may be left out for good.
+func TestAClassPlacedAtOnceGoesWhereItsPodsWouldGoOneByOne(t *testing.T) {
+	t.Parallel()
+	app := simtest.Pod("p").Label("app", "a")
+	for name, pod := range map[string]simtest.PodBuilder{
+		"plain":                       app.Requests("1", ""),
+		"spread over zones":           app.Spread(corev1.LabelTopologyZone, 1, "app", "a"),
+		"spread over nodes":           app.Spread(corev1.LabelHostname, 1, "app", "a").Requests("500m", ""),
+		"away from each other":        app.AntiAffinity(corev1.LabelHostname, "app", "a"),
+		"near each other":             app.Affinity(corev1.LabelTopologyZone, "app", "a").Requests("1", ""),
+		"near each other, and spread": app.Affinity(corev1.LabelTopologyZone, "app", "a").Spread(corev1.LabelHostname, 1, "app", "a"),
+		"with a port":                 app.HostPort(8080),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := randomcluster.World{Pending: []*corev1.Pod{pod.Build()}}
+			for i, zone := range []string{"z0", "z0", "z1", "z1", "z2"} {
+				world.Cluster.Nodes = append(world.Cluster.Nodes, simtest.Node(fmt.Sprint("n", i)).Zone(zone).MaxPods("2").Build())
+			}
+			c := contestIn(t, world, randomcluster.New(randomcluster.FromBytes(nil)), &coverage{rejected: map[string]int{}})
+			c.placeAll(t, c.classOf(world.Pending[0], 16))
+			if len(c.now.lies) == 0 {
+				t.Error("no pod was placed")
+			}
+		})
 	}
 }
