@@ -112,3 +112,41 @@ func TestEveryWorkloadMakesPodsOfItsKind(t *testing.T) {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 }
+
+func TestPodsThatEndedOnNodesThatAreGoneAreLeftOut(t *testing.T) {
+	pod := func(name, phase string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {nodeName: gone}\nstatus: {phase: " + phase + "}\n"
+	}
+	c := mustResolve(t, documents(pod("done", "Succeeded"), pod("failed", "Failed"), "apiVersion: v1\nkind: Pod\nmetadata: {name: waits}\n"))
+	if diff := cmp.Diff([]string{"waits"}, names(c.Pods)); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheStartIsAWholeSecondNotBeforeTheNewestTimeStamp(t *testing.T) {
+	c := mustResolve(t, "apiVersion: v1\nkind: Node\nmetadata: {name: n1, creationTimestamp: '2026-03-01T00:00:00.5Z'}\n")
+	if got := c.Start.Format("15:04:05.0"); got != "00:00:01.0" {
+		t.Errorf("starts at %s", got)
+	}
+}
+
+func TestWhatWasDeletedMayComeAgain(t *testing.T) {
+	mustResolve(t, documents(node("n1"), scenario(`{timeline: [{at: 1m, delete: [{kind: Node, name: n1}]},
+  {at: 2m, apply: [{apiVersion: v1, kind: Node, metadata: {name: n1}}]}, {at: 3m, delete: [{kind: Node, name: n1}]}]}`)))
+}
+
+func TestOwnersWithoutANamespaceCanCloseACircleToo(t *testing.T) {
+	want := []string{"a.yaml: document 1: metadata.ownerReferences: the owners form a cycle: Node n1 -> Node n1"}
+	if diff := cmp.Diff(want, all("apiVersion: v1\nkind: Node\nmetadata: {name: n1, ownerReferences: [{kind: Node, name: n1}]}\n")); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	got := all(documents(
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p, ownerReferences: [{kind: Node, name: n1}]}\n",
+		"apiVersion: v1\nkind: Node\nmetadata: {name: n1, ownerReferences: [{kind: Namespace, name: x}]}\n",
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: x, ownerReferences: [{kind: Node, name: n1}]}\n",
+		"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r, ownerReferences: [{kind: Node, name: n1}]}\n",
+	))
+	if len(got) != 1 {
+		t.Errorf("errors: %q", got)
+	}
+}

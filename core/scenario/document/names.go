@@ -15,10 +15,7 @@ func newNames(places *places) *names {
 	return &names{places: places, added: map[key]bool{}, removed: map[key]bool{}, makers: map[key]bool{}}
 }
 
-func (n *names) add(k key) {
-	n.added[k] = true
-	delete(n.removed, k)
-}
+func (n *names) add(k key) { n.added[k] = true }
 
 func (n *names) remove(k key) {
 	delete(n.added, k)

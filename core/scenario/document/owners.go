@@ -66,9 +66,6 @@ func ownersOf(objects *Objects) map[key][]key {
 		list := make([]key, len(refs))
 		for i, ref := range refs {
 			list[i] = key{ref.Kind, o.GetNamespace(), ref.Name}
-			if ref.Kind == "Node" || ref.Kind == "Namespace" || ref.Kind == "PersistentVolume" {
-				list[i].namespace = "" // these are in none, whoever they own
-			}
 		}
 		owners[key{kind.Kind, o.GetNamespace(), o.GetName()}] = list
 	}
