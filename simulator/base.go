@@ -232,8 +232,7 @@ func (s *Snapshot) Advance() {
 
 // bloated says that most of what is remembered is about pods that have gone.
 func (s *Snapshot) bloated() bool {
-	const slack = 10_000
-	return len(s.shapes)+len(s.labelSets)+len(s.groups)+len(s.kinds) > 3*len(s.places)+slack
+	return len(s.shapes)+len(s.labelSets)+len(s.groups)+len(s.kinds) > 3*len(s.places)+s.slack
 }
 
 // refound builds the snapshot anew from its own cluster.

@@ -127,3 +127,9 @@ func DecidedAfter(positions ...int) int {
 	}
 	return s.decided
 }
+
+// NeverRemember makes the snapshot found itself anew at each Advance.
+func NeverRemember(s *Snapshot) { s.slack = -1 << 40 }
+
+// Remembered is how many shapes, sets of labels and kinds of pods the snapshot remembers.
+func Remembered(s *Snapshot) int { return len(s.shapes) + len(s.labelSets) + len(s.kinds) }

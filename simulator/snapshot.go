@@ -64,6 +64,8 @@ type Snapshot struct {
 	byNamespace bool
 	// looked: the framework has looked at nodes in this round.
 	looked bool
+	// slack is how much may be remembered beyond what there is.
+	slack int
 }
 
 // Cluster is what a snapshot's base is made to equal.
@@ -84,7 +86,8 @@ type NodeTemplate struct {
 
 // NewSnapshot returns a snapshot of an empty cluster.
 func NewSnapshot() *Snapshot {
-	s := &Snapshot{}
+	const slack = 10_000
+	s := &Snapshot{slack: slack}
 	s.clear()
 	return s
 }
@@ -92,7 +95,7 @@ func NewSnapshot() *Snapshot {
 // clear makes the snapshot that of an empty cluster. Versions go on, so that no two states of a node share one.
 func (s *Snapshot) clear() {
 	*s = Snapshot{
-		versions: s.versions, turn: s.turn, round: s.round,
+		versions: s.versions, turn: s.turn, round: s.round, slack: s.slack,
 		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{},
 		waiting: map[string]map[string]*corev1.Pod{}, waitsFor: map[string]string{}, csiWaiting: map[string]*storagev1.CSINode{},
 		shapes: map[string]*shape{}, byAddress: map[specKey]remembered{}, shapeNumbers: map[*shape]int{},

@@ -1,6 +1,7 @@
 package simulator_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -261,5 +262,51 @@ func TestAForkCostsNothing(t *testing.T) {
 	must(t, snapshot.Revert()) // makes room for the mark
 	if allocations := testing.AllocsPerRun(10, func() { snapshot.Fork(); _ = snapshot.Revert() }); allocations != 0 {
 		t.Errorf("fork and revert make %v allocations, want none", allocations)
+	}
+}
+
+func TestASnapshotThatRemembersTooMuchOfWhatHasGoneIsFoundedAnew(t *testing.T) {
+	t.Parallel()
+	scheduler, snapshot := simtest.Scheduler(t), simulator.NewSnapshot()
+	apart := func(name, app string) simtest.PodBuilder {
+		return simtest.Pod(name).Requests("1", "1Gi").Label("app", app).AntiAffinity(corev1.LabelHostname, "app", app)
+	}
+	for _, node := range nodes("a", "b") {
+		must(t, snapshot.SetNode(node))
+	}
+	must(t, snapshot.SetPod(apart("web-0", "web").On("a").Build()))
+	must(t, snapshot.SetPod(simtest.Pod("early").On("late").Build()))
+	must(t, snapshot.SetCSINode(attachLimit("late", 3)))
+	for i := range 50 {
+		pod := apart(fmt.Sprint("gone-", i), fmt.Sprint("app-", i)).On("b").Build()
+		must(t, snapshot.SetPod(pod))
+		must(t, snapshot.DeletePod(string(pod.UID)))
+	}
+	asked := apart("web-1", "web").Build()
+	where := func() string {
+		snapshot.Fork()
+		defer func() { must(t, snapshot.Revert()) }()
+		placement, _, err := scheduler.PlaceAnywhere(t.Context(), snapshot, asked, simulator.Search{StartAfter: -1})
+		must(t, err)
+		return placement.Node
+	}
+	before, remembered := simulator.ContentsOf(snapshot), simulator.Remembered(snapshot)
+	if got := where(); got != "b" {
+		t.Fatalf("the pod was placed on %q, want b", got)
+	}
+	simulator.NeverRemember(snapshot)
+	snapshot.Advance()
+	if now := simulator.Remembered(snapshot); now >= remembered/2 {
+		t.Errorf("%d things are remembered, %d before", now, remembered)
+	}
+	if diff := cmp.Diff(before, simulator.ContentsOf(snapshot)); diff != "" {
+		t.Errorf("contents (-before +after):\n%s", diff)
+	}
+	if got := where(); got != "b" {
+		t.Errorf("afterwards the pod was placed on %q, want b", got)
+	}
+	must(t, snapshot.SetNode(simtest.Node("late").Build()))
+	if got := podNames(snapshot.Pods("late")); len(got) != 1 || snapshot.CSINode("late") == nil {
+		t.Errorf("what waited for a node is lost: pods %v, volume limits %v", got, snapshot.CSINode("late"))
 	}
 }
