@@ -188,16 +188,18 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: small}}}
     - {always: true, nodeGroup: workers, targetSize: 2}
     - {total: true, increases: 0, deletes: 0}
 `,
-		"pods leave a node that is not ready after five minutes": group(", nodes: 2") + pods("1", "workers-0") + head + `
-  duration: 10m
+		"pods leave a node that is not ready after five minutes": group(", nodes: 1") + pods("1", "workers-0") + head + `
+  duration: 12m
   flags: ["--scale-down-enabled=false"]
   timeline:
     - {at: 1m, nodes: {names: [workers-0], ready: false}}
-    - {at: 9m, nodes: {names: [workers-0], ready: true}}
+    - {at: 11m, nodes: {names: [workers-0], ready: true}}
   expect:
-    - {at: 359s, pendingPods: 0}
-    - {by: 10m, event: NodeReady, node: workers-0}
-    - {total: true, evictions: 0, increases: 0}
+    - {at: 359s, nodeGroup: workers, targetSize: 1}
+    - {at: 361s, pendingPods: 1}
+    - {by: 8m, nodeGroup: workers, targetSize: 2}
+    - {by: 12m, event: NodeReady, node: workers-0}
+    - {total: true, evictions: 0, increases: 1}
 `,
 		"a cordoned node takes no pods": group(", nodes: 1") + head + `
   timeline:
@@ -250,10 +252,13 @@ spec: {owner: DaemonSet, template: {spec: {containers: [{name: c, resources: {re
 ---
 ` + pods("2", "") + head + `
   duration: 5m
+  timeline:
+    - {at: 3m, scale: {kind: Pods, name: web, count: 3}}
   expect:
     - {by: 10s, nodeGroup: workers, targetSize: 2}
-    - {at: 3m, pendingPods: 0}
-    - {always: true, nodeGroup: workers, maxTargetSize: 2}
+    - {at: 179s, pendingPods: 0}
+    - {at: 179s, nodeGroup: workers, targetSize: 2}
+    - {by: 4m, nodeGroup: workers, targetSize: 3}
 `,
 		"a pod of higher priority takes the place of a lower one, which gets a new node": group(", nodes: 1") + `
 apiVersion: scheduling.k8s.io/v1
@@ -273,6 +278,8 @@ value: 1000
   expect:
     - {by: 2m, nodeGroup: workers, targetSize: 2}
     - {at: 70s, pendingPods: 1}
+    - {by: 2m, event: ScaleUp, pod: default/web-2}
+    - {never: true, event: ScaleUp, pod: default/vip-0}
     - {by: 4m, pendingPods: 0}
 `,
 		"soft taints steer pods away from nodes that are to go": group(", nodes: 3") + pods("1", "workers-0") + head + `
@@ -382,6 +389,41 @@ spec: {maxSize: 4, nodeSelector: {pool: w}}
     - {at: 3m, pendingPods: 0}
     - {never: true, removed: [control]}
 `,
+	}
+}
+
+func TestPodsOfLostNodesComeBackAsTheirOwnersWish(t *testing.T) {
+	for owner, want := range map[string]string{"ReplicaSet": "2", "StatefulSet": "2", "Job": "2", "None": "0", "Spread": "0"} {
+		t.Run(owner, func(t *testing.T) {
+			text := group(", nodes: 1") + strings.Replace(pods("2", "workers-0"), "spec: {", "spec: {owner: "+owner+", ", 1) + head + `
+  duration: 70s
+  timeline:
+    - {at: 1m, nodes: {names: [workers-0], gone: true}}
+  expect:
+    - {at: 64s, pendingPods: 0}
+    - {at: 66s, pendingPods: ` + want + `}
+`
+			if lines, result := play(t, owner, text, nil); result.Failed > 0 {
+				t.Errorf("%d expectations are not met:\n%s", result.Failed, lines)
+			}
+		})
+	}
+}
+
+func TestScaleMakesAndEndsPodsWithoutAController(t *testing.T) {
+	text := group(", nodes: 2") + strings.Replace(pods("2", "workers-0"), "spec: {", "spec: {owner: None, ", 1) + head + `
+  duration: 5m
+  timeline:
+    - {at: 1m, scale: {kind: Pods, name: web, count: 5}}
+    - {at: 3m, scale: {kind: Pods, name: web, count: 4}}
+    - {at: 4m, delete: [{kind: Pods, name: web}]}
+  expect:
+    - {by: 2m, event: ScaleUp, pod: default/web-4}
+    - {at: 250s, pendingPods: 0}
+    - {by: 5m, event: NodeUnneeded, node: workers-0}
+`
+	if lines, result := play(t, "scale", text, nil); result.Failed > 0 {
+		t.Errorf("%d expectations are not met:\n%s", result.Failed, lines)
 	}
 }
 
