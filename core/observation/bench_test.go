@@ -42,7 +42,7 @@ func running() *corev1.Pod {
 	}).Build()
 }
 
-// copies are pods like this one, as if each was decoded, in workloads of so many. With hashes they also carry a label of their own, as those of
+// copies are pods like this one, as if each was decoded, in workloads of so many. Labelled, they also carry a label of their own, as those of
 // StatefulSets do.
 func copies(of *corev1.Pod, count, workload int, labelled bool) []*corev1.Pod {
 	pods := make([]*corev1.Pod, 0, count)
@@ -51,6 +51,9 @@ func copies(of *corev1.Pod, count, workload int, labelled bool) []*corev1.Pod {
 		pod.Name, pod.ResourceVersion = fmt.Sprint("p-", i), fmt.Sprint(i)
 		pod.UID = types.UID(fmt.Sprintf("5a2f1c3e-0000-4000-8000-%012d", i))
 		pod.OwnerReferences[0].UID = types.UID(fmt.Sprint("w-", i/workload))
+		if workload == 1 {
+			pod.OwnerReferences[0].Kind = "Job"
+		}
 		if labelled {
 			pod.Labels["statefulset.kubernetes.io/pod-name"] = pod.Name
 		}

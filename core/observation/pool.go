@@ -26,7 +26,7 @@ type pool struct {
 	kin         map[workload]*kin
 }
 
-// workload is what makes pods alike. The controller is empty for pods without one.
+// workload is what makes pods alike. The controller is empty for pods without one, and for those of Jobs.
 type workload struct {
 	namespace  string
 	controller types.UID

@@ -61,7 +61,7 @@ func (t *trimmer) pod(pod *corev1.Pod) {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	var controller types.UID
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind != "Job" { // most Jobs have one pod only, and one Job looks like the other
 		controller = owner.UID
 	}
 	kin := t.pool.kinOf(pod.Namespace, controller)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -298,6 +299,11 @@ func TestEqualPartsOfPodsShareMemory(t *testing.T) {
 			Annotation("cluster-autoscaler.kubernetes.io/safe-to-evict", "true").With(func(p *corev1.Pod) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: token, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}})
 			p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: token}}
+			p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+			p.Spec.OS = &corev1.PodOS{Name: corev1.Linux}
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(time.Duration(len(name)) * time.Second))},
+			}
 		}).Build()
 		if change != nil {
 			change(pod)
@@ -305,20 +311,22 @@ func TestEqualPartsOfPodsShareMemory(t *testing.T) {
 		return transformed(t, transform, pod)
 	}
 	first := build("a", "token-1", nil)
-	type parts struct{ Labels, Annotations, Owners, Containers, Tolerations, Selector, Affinity, Spread, Volumes bool }
+	type parts struct{ Labels, Annotations, Owners, Containers, Tolerations, Selector, Affinity, Spread, Volumes, Overhead, OS, Conditions bool }
 	shared := func(pod *corev1.Pod) parts {
 		return parts{
-			Labels: sameMap(first.Labels, pod.Labels), Annotations: sameMap(first.Annotations, pod.Annotations),
+			Labels: isSameMap(first.Labels, pod.Labels), Annotations: isSameMap(first.Annotations, pod.Annotations),
 			Owners:      unsafe.SliceData(first.OwnerReferences) == unsafe.SliceData(pod.OwnerReferences),
 			Containers:  unsafe.SliceData(first.Spec.Containers) == unsafe.SliceData(pod.Spec.Containers),
 			Tolerations: unsafe.SliceData(first.Spec.Tolerations) == unsafe.SliceData(pod.Spec.Tolerations),
-			Selector:    sameMap(first.Spec.NodeSelector, pod.Spec.NodeSelector), Affinity: first.Spec.Affinity == pod.Spec.Affinity,
-			Spread:  unsafe.SliceData(first.Spec.TopologySpreadConstraints) == unsafe.SliceData(pod.Spec.TopologySpreadConstraints),
-			Volumes: unsafe.SliceData(first.Spec.Volumes) == unsafe.SliceData(pod.Spec.Volumes),
+			Selector:    isSameMap(first.Spec.NodeSelector, pod.Spec.NodeSelector), Affinity: first.Spec.Affinity == pod.Spec.Affinity,
+			Spread:   unsafe.SliceData(first.Spec.TopologySpreadConstraints) == unsafe.SliceData(pod.Spec.TopologySpreadConstraints),
+			Volumes:  unsafe.SliceData(first.Spec.Volumes) == unsafe.SliceData(pod.Spec.Volumes),
+			Overhead: reflect.ValueOf(first.Spec.Overhead).Pointer() == reflect.ValueOf(pod.Spec.Overhead).Pointer(), OS: first.Spec.OS == pod.Spec.OS,
+			Conditions: unsafe.SliceData(first.Status.Conditions) == unsafe.SliceData(pod.Status.Conditions),
 		}
 	}
-	all := parts{true, true, true, true, true, true, true, true, true}
-	if diff := cmp.Diff(all, shared(build("b", "token-2", nil))); diff != "" {
+	all := parts{true, true, true, true, true, true, true, true, true, true, true, true}
+	if diff := cmp.Diff(all, shared(build("bb", "token-2", nil))); diff != "" {
 		t.Errorf("an equal pod shares (-want +got):\n%s", diff)
 	}
 	other := build("c", "token-3", func(p *corev1.Pod) {
@@ -329,6 +337,8 @@ func TestEqualPartsOfPodsShareMemory(t *testing.T) {
 		p.Spec.Tolerations[0].Effect, p.Spec.NodeSelector["disk"] = corev1.TaintEffectNoExecute, "hdd"
 		p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "zone"
 		p.Spec.TopologySpreadConstraints[0].MaxSkew, p.Spec.Volumes[0].Name = 2, "other"
+		p.Spec.Overhead[corev1.ResourceCPU], p.Spec.OS.Name = resource.MustParse("2"), corev1.Windows
+		p.Status.Conditions[0].Status = corev1.ConditionFalse
 	})
 	if diff := cmp.Diff(parts{}, shared(other)); diff != "" {
 		t.Errorf("a pod that differs in everything shares (-want +got):\n%s", diff)
@@ -338,8 +348,29 @@ func TestEqualPartsOfPodsShareMemory(t *testing.T) {
 	}
 }
 
-func sameMap(a, b map[string]string) bool {
+func isSameMap(a, b map[string]string) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// The pods of a workload need not come one after the other, nor need those that have parts in common belong to one.
+func TestPodsShareMemoryWhateverComesBetween(t *testing.T) {
+	transform := observation.NewTransform()
+	build := func(name, owner, app string) *corev1.Pod {
+		return transformed(t, transform, simtest.Pod(name).Label("app", app).OwnedBy("ReplicaSet", owner).Requests("100m", "").Tolerates("own").
+			AntiAffinity(corev1.LabelHostname, "app", app).Build())
+	}
+	first, other := build("a", "web", "web"), build("b", "db", "db")
+	again := build("c", "web", "web")
+	if first.Spec.Affinity != again.Spec.Affinity || !isSameMap(first.Labels, again.Labels) {
+		t.Error("a pod of another workload in between, and nothing is shared")
+	}
+	if unsafe.SliceData(first.Spec.Containers) != unsafe.SliceData(other.Spec.Containers) ||
+		unsafe.SliceData(first.Spec.Tolerations) != unsafe.SliceData(other.Spec.Tolerations) {
+		t.Error("pods of two workloads that have parts in common do not share them")
+	}
+	if first.Spec.Affinity == other.Spec.Affinity || isSameMap(first.Labels, other.Labels) {
+		t.Error("pods share what differs")
+	}
 }
 
 func TestContainersThatDifferInOneFieldAreNotShared(t *testing.T) {
