@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,21 +44,15 @@ func running() *corev1.Pod {
 	}).Build()
 }
 
-// copies are pods like this one, as if each was decoded, in workloads of so many. Labelled, they also carry a label of their own, as those of
-// StatefulSets do.
-func copies(of *corev1.Pod, count, workload int, labelled bool) []*corev1.Pod {
+// copies are pods like this one, as if each was decoded, in workloads of so many. change makes them differ in more than names.
+func copies(of *corev1.Pod, count, workload int, change func(*corev1.Pod)) []*corev1.Pod {
 	pods := make([]*corev1.Pod, 0, count)
 	for i := range count {
 		pod := of.DeepCopy()
 		pod.Name, pod.ResourceVersion = fmt.Sprint("p-", i), fmt.Sprint(i)
 		pod.UID = types.UID(fmt.Sprintf("5a2f1c3e-0000-4000-8000-%012d", i))
 		pod.OwnerReferences[0].UID = types.UID(fmt.Sprint("w-", i/workload))
-		if workload == 1 {
-			pod.OwnerReferences[0].Kind = "Job"
-		}
-		if labelled {
-			pod.Labels["statefulset.kubernetes.io/pod-name"] = pod.Name
-		}
+		change(pod)
 		pods = append(pods, pod)
 	}
 	return pods
@@ -69,8 +65,14 @@ func BenchmarkTransform(b *testing.B) {
 	for _, kind := range []struct {
 		name     string
 		workload int
-		labelled bool
-	}{{"Deployments", 40, false}, {"StatefulSets", 40, true}, {"Jobs", 1, false}} {
+		change   func(*corev1.Pod)
+	}{
+		{"Deployments", 40, func(*corev1.Pod) {}},
+		{"StatefulSets", 40, func(pod *corev1.Pod) { pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name }},
+		{"Jobs", 1, func(pod *corev1.Pod) {
+			pod.OwnerReferences[0].Kind, pod.Labels[batchv1.JobNameLabel] = "Job", pod.Name
+		}},
+	} {
 		b.Run(kind.name, func(b *testing.B) {
 			pod := running()
 			var whole, kept uint64
@@ -79,7 +81,7 @@ func BenchmarkTransform(b *testing.B) {
 				b.StopTimer()
 				transform := observation.NewTransform()
 				before := heap()
-				pods := copies(pod, batch, kind.workload, kind.labelled)
+				pods := copies(pod, batch, kind.workload, kind.change)
 				whole = heap() - before
 				b.StartTimer()
 				for _, pod := range pods {
@@ -137,7 +139,7 @@ func BenchmarkObserve(b *testing.B) {
 				machines = append(machines, simtest.Node(fmt.Sprintf("n-%05d", i)).Build())
 				tell(machines[i])
 			}
-			pods := copies(running(), 30*nodes, 40, false)
+			pods := copies(running(), 30*nodes, 40, func(*corev1.Pod) {})
 			for i, pod := range pods {
 				pod.Spec.NodeName = machines[i/30].Name
 				tell(transformed(b, transform, pod))

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -30,7 +31,7 @@ type checks struct {
 //
 // What an informer has stored a moment ago may not have been told yet. A difference therefore counts only if the next iteration finds the
 // same one.
-func (f *follower) check(ctx context.Context, can readable) error {
+func (f *follower) check(ctx context.Context) error {
 	c := &f.checks
 	c.iterations++
 	if c.iterations%checkEvery != 0 && c.suspicion == "" {
@@ -38,7 +39,7 @@ func (f *follower) check(ctx context.Context, can readable) error {
 	}
 	part := uint32(c.done % checkParts)
 	sampled := func(node string) bool { return partOf(node) == part }
-	difference := f.verify(sampled, can)
+	difference := f.verify(sampled)
 	switch {
 	case difference == nil:
 		c.suspicion = ""
@@ -57,7 +58,7 @@ func (f *follower) check(ctx context.Context, can readable) error {
 	if err := f.startAnew(); err != nil {
 		return err
 	}
-	return f.catchUp(f.gpuLabel, can)
+	return f.catchUp(f.gpuLabel)
 }
 
 // partOf is the part of the nodes to which the node belongs, whichever others there are.
@@ -68,7 +69,7 @@ func partOf(node string) uint32 {
 }
 
 // verify compares the nodes that are sampled with what is in the stores.
-func (f *follower) verify(sampled func(string) bool, can readable) error {
+func (f *follower) verify(sampled func(string) bool) error {
 	var cluster simulator.Cluster
 	for _, stored := range f.nodes.store.List() {
 		node, ok := stored.(*corev1.Node)
@@ -78,14 +79,14 @@ func (f *follower) verify(sampled func(string) bool, can readable) error {
 		cluster.Nodes = append(cluster.Nodes, f.shownOf(node))
 		on, err := f.pods.store.ByIndex(podsByNode, node.Name)
 		if err != nil {
-			return err
+			return fmt.Errorf("looking up the pods of node %s: %w", node.Name, err)
 		}
 		for _, stored := range on {
 			if pod, ok := stored.(*corev1.Pod); ok && f.sort(pod) == placed {
 				cluster.Pods = append(cluster.Pods, pod)
 			}
 		}
-		if csi, exists, err := f.csiNodes.store.GetByKey(node.Name); can.csiNodes && err == nil && exists {
+		if csi, exists, err := f.csiNodes.store.GetByKey(node.Name); f.csiNodes.isReadable() && err == nil && exists {
 			cluster.CSINodes = appendTyped(cluster.CSINodes, csi)
 		}
 	}

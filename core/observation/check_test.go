@@ -26,16 +26,12 @@ type checked struct {
 	log     fmt.Stringer
 }
 
-// newChecked is told of what changes, or has to look for it.
-func newChecked(t *testing.T, told bool) *checked {
+// newChecked is told of what changes, with AssumeTold, or has to look for it, with AssumeSynced.
+func newChecked(t *testing.T, assume func(*observation.Source)) *checked {
 	t.Helper()
 	c := &checked{T: t}
 	c.Source = newSource(t, &cloud{}, observation.Options{Rebuilt: func() { c.rebuilt++ }})
-	if told {
-		c.AssumeTold()
-	} else {
-		c.AssumeSynced()
-	}
+	assume(c.Source)
 	for i := range 30 {
 		node := simtest.Node(fmt.Sprint("n", i)).Build()
 		pod := simtest.Pod(fmt.Sprint("p", i)).On(node.Name).Build()
@@ -77,9 +73,11 @@ func (c *checked) wantRebuilt(times int, differs string) {
 const everyNode = observation.CheckEvery * observation.CheckParts
 
 func TestASnapshotThatDiffersFromTheStoresIsMadeAnew(t *testing.T) {
-	for name, told := range map[string]bool{"without events": false, "with events": true} {
+	for name, assume := range map[string]func(*observation.Source){
+		"without events": (*observation.Source).AssumeSynced, "with events": (*observation.Source).AssumeTold,
+	} {
 		t.Run(name, func(t *testing.T) {
-			c := newChecked(t, told)
+			c := newChecked(t, assume)
 			seen := c.observe(everyNode)
 			c.wantRebuilt(0, "")
 			lost := seen.Snapshot.Pods("n7")[0]
@@ -126,7 +124,7 @@ func TestAChangeThatIsNeverToldIsFound(t *testing.T) {
 	}
 	for name, happen := range changes {
 		t.Run(name, func(t *testing.T) {
-			c := newChecked(t, true)
+			c := newChecked(t, (*observation.Source).AssumeTold)
 			c.observe(1)
 			if err := happen(c); err != nil {
 				t.Fatal(err)
@@ -159,7 +157,7 @@ func (c *checked) afresh() picture {
 }
 
 func TestAChangeThatIsToldLateIsNoDifference(t *testing.T) {
-	c := newChecked(t, true)
+	c := newChecked(t, (*observation.Source).AssumeTold)
 	c.observe(1)
 	for round := range everyNode {
 		if round%2 == 1 { // checks are at even ones

@@ -42,11 +42,9 @@ type follower struct {
 	torn bool
 }
 
-// readable says which of the optional kinds can be read.
-type readable struct{ csiNodes, daemonSets, budgets bool }
-
-func newFollower(factory informers.SharedInformerFactory, options Options) *follower {
-	return &follower{
+// newFollower follows the informers of the factory. reads tells whether an optional resource can be read.
+func newFollower(factory informers.SharedInformerFactory, options Options, reads func(resource string) bool) *follower {
+	f := &follower{
 		sorter: newSorter(options), snapshot: simulator.NewSnapshot(), rebuilt: options.Rebuilt,
 		startup: func(node *corev1.Node) bool {
 			_, starting := options.Taints.Startup(node)
@@ -61,6 +59,10 @@ func newFollower(factory informers.SharedInformerFactory, options Options) *foll
 		setList:  ordered[*appsv1.DaemonSet]{compare: byName[*appsv1.DaemonSet]}, refused: newQueue(), unseen: newQueue(),
 		budgetList: ordered[*policyv1.PodDisruptionBudget]{compare: byName[*policyv1.PodDisruptionBudget]},
 	}
+	f.csiNodes.readable = func() bool { return reads(resourceCSINodes) }
+	f.sets.readable = func() bool { return reads(resourceDaemonSet) }
+	f.budgets.readable = func() bool { return reads(resourcePDBs) }
+	return f
 }
 
 // listen has the informers tell of what changes. woken is told of pods besides.
@@ -94,7 +96,7 @@ func (f *follower) silence() {
 
 // catchUp takes over what has changed since the last call. gpuLabel marks nodes with accelerators. It is an error, and nothing is taken over, while a
 // fork of the snapshot is open.
-func (f *follower) catchUp(gpuLabel string, can readable) error {
+func (f *follower) catchUp(gpuLabel string) error {
 	if open := f.snapshot.Depth(); open > 0 {
 		return fmt.Errorf("bringing the snapshot up to date: %d forks are open", open)
 	}
@@ -108,24 +110,16 @@ func (f *follower) catchUp(gpuLabel string, can readable) error {
 	if err := f.catchUpNodes(gpuLabel); err != nil {
 		return err
 	}
-	if err := f.catchUpCSINodes(can.csiNodes); err != nil {
+	if err := f.catchUpCSINodes(); err != nil {
 		return err
 	}
 	if err := f.catchUpPods(); err != nil {
 		return err
 	}
-	follow(&f.setList, changesIf(can.daemonSets, f.sets))
-	follow(&f.budgetList, changesIf(can.budgets, f.budgets))
+	follow(&f.setList, f.sets.changes())
+	follow(&f.budgetList, f.budgets.changes())
 	f.torn = false
 	return nil
-}
-
-// changesIf says of all objects that they are gone if their kind cannot be read.
-func changesIf[T object](readable bool, k *kind[T]) []change[T] {
-	if !readable {
-		return k.forget()
-	}
-	return k.changes()
 }
 
 // startAnew forgets everything, so that everything is taken over again.
@@ -180,8 +174,8 @@ func (f *follower) show(node *corev1.Node) *corev1.Node {
 	}
 }
 
-func (f *follower) catchUpCSINodes(readable bool) error {
-	for _, c := range changesIf(readable, f.csiNodes) {
+func (f *follower) catchUpCSINodes() error {
+	for _, c := range f.csiNodes.changes() {
 		var err error
 		if c.is == nil {
 			err = f.snapshot.DeleteCSINode(c.was.Name)
@@ -208,8 +202,12 @@ func (f *follower) catchUpPods() error {
 		if is == placed {
 			place = append(place, c.is)
 		}
-		f.refused.change(c, was == refused, is == refused)
-		f.unseen.change(c, was == unseen, is == unseen)
+		if q := f.queueOf(was); q != nil {
+			q.out = append(q.out, ageOf(c.was))
+		}
+		if q := f.queueOf(is); q != nil {
+			q.in = append(q.in, ageOf(c.is))
+		}
 	}
 	for _, pod := range place {
 		if err := f.snapshot.SetPod(pod); err != nil {
@@ -219,4 +217,18 @@ func (f *follower) catchUpPods() error {
 	f.refused.settle()
 	f.unseen.settle()
 	return nil
+}
+
+// queueOf is where pods of this meaning wait; nil: they don't.
+func (f *follower) queueOf(m meaning) *queue {
+	switch m {
+	case refused:
+		return &f.refused
+	case unseen:
+		return &f.unseen
+	case ignored, placed:
+		return nil
+	default:
+		return nil
+	}
 }

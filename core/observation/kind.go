@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// object is what informers store.
-type object interface {
+// apiObject is what informers store.
+type apiObject interface {
 	comparable
 	GetNamespace() string
 	GetName() string
@@ -21,8 +21,10 @@ const maxNamed = 20_000
 //
 // The informer's events name the objects that have changed; what has become of them is in the store, which is never older than an event. So it
 // doesn't matter in which order events arrive, or how late.
-type kind[T object] struct {
+type kind[T apiObject] struct {
 	store cache.Indexer
+	// readable tells whether the kind can be read; nil: it always can. If it can't, there are no such objects.
+	readable func() bool
 	// known are the objects as of the last call of changes.
 	known map[cache.ObjectName]T
 
@@ -35,10 +37,10 @@ type kind[T object] struct {
 }
 
 // change is one object that is not what it was; nil: it did not exist, or doesn't any more.
-type change[T object] struct{ was, is T }
+type change[T apiObject] struct{ was, is T }
 
 // newKind follows a store of which nothing is known.
-func newKind[T object](store cache.Indexer) *kind[T] {
+func newKind[T apiObject](store cache.Indexer) *kind[T] {
 	return &kind[T]{store: store, known: map[cache.ObjectName]T{}, named: map[cache.ObjectName]struct{}{}, all: true}
 }
 
@@ -68,6 +70,8 @@ func (k *kind[T]) event(object any) {
 	}
 }
 
+func (k *kind[T]) isReadable() bool { return k.readable == nil || k.readable() }
+
 // silence says that no events will come.
 func (k *kind[T]) silence() {
 	k.mu.Lock()
@@ -93,6 +97,9 @@ func (k *kind[T]) take() (named map[cache.ObjectName]struct{}, all bool) {
 
 // changes says what has changed since the last call, in any order, each object once.
 func (k *kind[T]) changes() []change[T] {
+	if !k.isReadable() {
+		return k.forget()
+	}
 	named, all := k.take() // first: what changes afterwards is told by another event
 	if all {
 		return k.compare()
@@ -196,7 +203,7 @@ func (o *ordered[T]) update(out, in []T) {
 }
 
 // follow applies changes of objects that are listed as they are.
-func follow[T object](o *ordered[T], changes []change[T]) {
+func follow[T apiObject](o *ordered[T], changes []change[T]) {
 	var none T
 	var out, in []T
 	for _, c := range changes {

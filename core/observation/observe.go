@@ -18,7 +18,7 @@ import (
 
 // Observe reads what one iteration sees. at is the time of the iteration, deletions are the removals in progress as of now, by
 // ascending node name. It refreshes the cloud, which may block; an error means that there is nothing to decide on: the cloud could not
-// be asked, or a required resource cannot be read (any more).
+// be asked, a required resource cannot be read (any more), or a fork of the snapshot is open.
 func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion) (Observation, error) {
 	for _, w := range s.watches {
 		if err := w.problem(); err != nil && w.required {
@@ -48,11 +48,10 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 // cluster brings the snapshot and the lists up to date. A kind that cannot be read is left out; Features says so.
 func (s *Source) cluster(ctx context.Context, seen *Observation) error {
 	f := s.follower
-	can := readable{csiNodes: s.reads(resourceCSINodes), daemonSets: s.reads(resourceDaemonSet), budgets: s.reads(resourcePDBs)}
-	if err := f.catchUp(seen.GPULabel, can); err != nil {
+	if err := f.catchUp(seen.GPULabel); err != nil {
 		return err
 	}
-	if err := f.check(ctx, can); err != nil {
+	if err := f.check(ctx); err != nil {
 		return err
 	}
 	seen.Nodes, seen.Unschedulable, seen.Unprocessed = f.shown.all, f.refused.pods, f.unseen.pods

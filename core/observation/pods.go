@@ -109,16 +109,6 @@ func byAge(a, b aged) int {
 	)
 }
 
-// change notes a pod that was or is to be in the queue.
-func (q *queue) change(c change[*corev1.Pod], was, is bool) {
-	if was {
-		q.out = append(q.out, ageOf(c.was))
-	}
-	if is {
-		q.in = append(q.in, ageOf(c.is))
-	}
-}
-
 // settle makes the changes.
 func (q *queue) settle() {
 	if len(q.out) == 0 && len(q.in) == 0 {

@@ -78,13 +78,20 @@ func share[T any](kin *T, value T, same func(kept, value T) bool, keep func(T) T
 	return *kin
 }
 
-// shareRare is share for parts that few pods have, compared field by field, whatever fields they have.
-func shareRare[T any](kin *T, value T, empty bool) T {
-	var none T
-	if empty {
-		return none
+// sharePart is share for what few pods have. It is compared field by field, whatever fields it has. Where there is none, the kin keeps what it has.
+func sharePart[T any](kin **T, part *T) *T {
+	if part == nil {
+		return nil
 	}
-	return share(kin, value, func(a, b T) bool { return reflect.DeepEqual(a, b) }, asItIs)
+	return share(kin, part, func(a, b *T) bool { return reflect.DeepEqual(a, b) }, asItIs)
+}
+
+// shareList is sharePart for lists.
+func shareList[T any](kin *[]T, list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return share(kin, list, func(a, b []T) bool { return reflect.DeepEqual(a, b) }, asItIs)
 }
 
 func asItIs[T any](value T) T { return value }

@@ -84,7 +84,7 @@ func NewSource(client kubernetes.Interface, cloud cloudprovider.CloudProvider, c
 	if err := pods.AddIndexers(cache.Indexers{podsByNode: indexByNode}); err != nil {
 		return nil, fmt.Errorf("indexing pods by node: %w", err)
 	}
-	s.follower = newFollower(s.factory, options)
+	s.follower = newFollower(s.factory, options, s.reads)
 	return s, s.follower.listen(s.factory, s.look)
 }
 
