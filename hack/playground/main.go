@@ -19,6 +19,7 @@ const usage = `usage: playground COMMAND [flags]
 commands:
   demo    play a story in a cluster and judge it: the autoscaler grows and shrinks it (playground demo --help)
   check   judge the record of a story again: playground check FILE
+  dump    print what is in a cluster, for cluster-autoscaler simulate (playground dump --help)
   up      start a cluster, print how to reach it, and stop it on Ctrl-C (playground up --help)
 `
 
@@ -29,6 +30,7 @@ func commands() map[string]command {
 	return map[string]command{
 		"demo":  playDemo,
 		"check": check,
+		"dump":  dumpCluster,
 		"up":    up,
 		"role":  roles.Run, // a part of the control plane, started by the others; not for people
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -80,7 +81,11 @@ func up(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	describe(c, time.Since(began))
+	groups, err := saveNodeGroups(ctx, c)
+	if err != nil {
+		return err
+	}
+	describe(c, groups, time.Since(began))
 	select {
 	case <-ctx.Done():
 		fmt.Println("Stopping …")
@@ -155,12 +160,26 @@ func parseAccount(value string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// describe tells how to use the cluster.
-func describe(c *cluster.Cluster, took time.Duration) {
+// saveNodeGroups writes documents of the node groups, for simulations, into a file of the cluster's folder, and returns its path.
+func saveNodeGroups(ctx context.Context, c *cluster.Cluster) (string, error) {
+	documents, err := c.NodeGroupDocuments(ctx)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.Folder(), "nodegroups.yaml")
+	if err := os.WriteFile(path, documents, 0o600); err != nil {
+		return "", fmt.Errorf("saving the node groups: %w", err)
+	}
+	return path, nil
+}
+
+// describe tells how to use the cluster. groups is the file with documents of the node groups.
+func describe(c *cluster.Cluster, groups string, took time.Duration) {
 	fmt.Printf("Logs:        %s/*.log\n", c.Folder())
 	fmt.Printf("AWS:         %s\n", strings.Join(c.AWS.Environ(), " "))
 	for _, group := range c.AWS.Groups() {
 		fmt.Printf("Node group:  %s, %d to %d machines\n", group.Name, group.Min, group.Max)
 	}
+	fmt.Printf("Simulation:  playground dump > dump.yaml; cluster-autoscaler simulate -f dump.yaml -f %s\n", groups)
 	fmt.Printf("Ready after %.1f s. Stop with Ctrl-C. To use the cluster:\n\nexport KUBECONFIG=%s\n", took.Seconds(), c.Kubeconfig())
 }

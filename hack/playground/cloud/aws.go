@@ -44,25 +44,41 @@ func (a *AWS) Machines() ([]Machine, error) {
 	}
 	var machines []Machine
 	for _, i := range a.server.Instances() {
-		t, ok := a.server.InstanceType(i.Type)
-		if !ok {
-			return nil, fmt.Errorf("instance %s has type %q, which the stand-in doesn't know", i.ID, i.Type)
+		m, err := a.machine(i.Type, i.Zone, tags[i.Group])
+		if err != nil {
+			return nil, fmt.Errorf("reading instance %s: %w", i.ID, err)
 		}
-		machines = append(machines, Machine{
-			ProviderID: i.ProviderID(),
-			NodeName:   i.PrivateDNSName,
-			Address:    i.PrivateIP,
-			Running:    i.Machine == awstest.MachineRunning,
-			Type:       i.Type,
-			Region:     a.region,
-			Zone:       i.Zone,
-			Size:       sizeOf(t),
-			Labels:     tags[i.Group].labels,
-			Taints:     tags[i.Group].taints,
-			Resources:  tags[i.Group].resources,
-		})
+		m.ProviderID, m.NodeName, m.Address = i.ProviderID(), i.PrivateDNSName, i.PrivateIP
+		m.Running = i.Machine == awstest.MachineRunning
+		machines = append(machines, m)
 	}
 	return machines, nil
+}
+
+// machine is one of a type in a zone, of a group with the tags. It has no identity yet.
+func (a *AWS) machine(instanceType, zone string, tags groupTags) (Machine, error) {
+	t, ok := a.server.InstanceType(instanceType)
+	if !ok {
+		return Machine{}, fmt.Errorf("the stand-in doesn't know its type %q", instanceType)
+	}
+	return Machine{
+		Type: instanceType, Region: a.region, Zone: zone, Size: sizeOf(t),
+		Labels: tags.labels, Taints: tags.taints, Resources: tags.resources,
+	}, nil
+}
+
+// Template is what the Node of a group's next machine will look like, if that is of the type and in the zone: without a name and without all
+// else that only one machine has.
+func (a *AWS) Template(group awstest.Group, instanceType, zone string) (*corev1.Node, error) {
+	tags, err := parseTags(group.Tags)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tags of group %s: %w", group.Name, err)
+	}
+	m, err := a.machine(instanceType, zone, tags)
+	if err != nil {
+		return nil, fmt.Errorf("making a template for group %s: %w", group.Name, err)
+	}
+	return m.template(), nil
 }
 
 // Limits that kubelets on AWS have when nobody says otherwise.

@@ -141,6 +141,17 @@ func (m Machine) node(now time.Time, readyAfter time.Duration) *corev1.Node {
 	return node
 }
 
+// template is what all nodes of such machines have in common.
+func (m Machine) template() *corev1.Node {
+	node := m.node(time.Time{}, 0)
+	delete(node.Labels, corev1.LabelHostname)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Labels: node.Labels},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+		Status:     corev1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable},
+	}
+}
+
 // labels are those of kubelet and cloud controller manager, and the administrator's.
 func (m Machine) labels() map[string]string {
 	labels := map[string]string{

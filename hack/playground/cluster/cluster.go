@@ -47,9 +47,11 @@ type Cluster struct {
 	stopMachines context.CancelFunc
 	machines     sync.WaitGroup
 
-	mutex       sync.Mutex // guards autoscalers
+	mutex       sync.Mutex // guards autoscalers and types
 	autoscalers []*autoscaler.Autoscaler
-	stop        func() error
+	types       map[string]string // the instance type of each group that was added
+
+	stop func() error
 }
 
 // Start starts a cluster without node groups and without an autoscaler, and returns when pods and groups can be created. What was
@@ -59,7 +61,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	c := &Cluster{ControlPlane: plane, stopMachines: func() {}}
+	c := &Cluster{ControlPlane: plane, stopMachines: func() {}, types: map[string]string{}}
 	c.stop = sync.OnceValue(c.stopAll)
 	if err := c.start(ctx, o.Delays); err != nil {
 		return nil, errors.Join(err, c.Stop())

@@ -41,6 +41,9 @@ func (c *Cluster) AddNodeGroup(g NodeGroup) error {
 	if err != nil {
 		return fmt.Errorf("adding node group %s: %w", g.Name, err)
 	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.types[g.Name] = g.Type
 	return nil
 }
 
