@@ -113,11 +113,37 @@ func TestEveryWorkloadMakesPodsOfItsKind(t *testing.T) {
 	}
 }
 
-func TestPodsThatEndedOnNodesThatAreGoneAreLeftOut(t *testing.T) {
+func TestAWorkloadThatIsOverOrBeingDeletedMakesNoPods(t *testing.T) {
+	job := func(name, condition string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + "}\nspec: {parallelism: 2}\nstatus: {conditions: [" + condition + "]}\n"
+	}
+	c := mustResolve(t, documents(
+		job("complete", "{type: Complete, status: 'True'}"), job("failed", "{type: Failed, status: 'True', reason: BackoffLimitExceeded}"),
+		job("resumed", "{type: Suspended, status: 'False'}, {type: Failed, status: 'False'}"), job("new", ""),
+		"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: going, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [foregroundDeletion]}\nspec: {replicas: 2}\n",
+	))
+	var busy []string
+	for _, job := range c.Jobs {
+		if _, ok := document.PodSetOf(job, defaults.Priorities{}, 0); ok {
+			busy = append(busy, job.Name)
+		}
+	}
+	if _, ok := document.PodSetOf(c.ReplicaSets[0], defaults.Priorities{}, 0); ok {
+		busy = append(busy, c.ReplicaSets[0].Name)
+	}
+	if diff := cmp.Diff([]string{"resumed", "new"}, busy); diff != "" {
+		t.Errorf("workloads that make pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodsThatAreOverOnNodesThatAreGoneAreLeftOut(t *testing.T) {
 	pod := func(name, phase string) string {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {nodeName: gone}\nstatus: {phase: " + phase + "}\n"
 	}
-	c := mustResolve(t, documents(pod("done", "Succeeded"), pod("failed", "Failed"), "apiVersion: v1\nkind: Pod\nmetadata: {name: waits}\n"))
+	c := mustResolve(t, documents(
+		pod("done", "Succeeded"), pod("failed", "Failed"), pod("deleted, deletionTimestamp: 2026-01-01T00:00:00Z", "Running"),
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: waits}\n",
+	))
 	if diff := cmp.Diff([]string{"waits"}, names(c.Pods)); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}

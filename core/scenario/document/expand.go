@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -156,7 +157,8 @@ func ownerOf(pods *Pods, count int32) object {
 }
 
 // PodSetOf is the set that a workload's controller makes pods from: a *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet,
-// *batchv1.Job or *corev1.ReplicationController. Its pods are numbered from next on. ok is false for anything else.
+// *batchv1.Job or *corev1.ReplicationController. Its pods are numbered from next on. ok is false for anything else, and for workloads whose
+// controller makes no more pods: Jobs that are over, and what is being deleted.
 func PodSetOf(workload runtime.Object, priorities defaults.Priorities, next int) (set *PodSet, ok bool) {
 	kind := ""
 	var template *corev1.PodTemplateSpec
@@ -173,7 +175,7 @@ func PodSetOf(workload runtime.Object, priorities defaults.Priorities, next int)
 		kind, template = "ReplicationController", o.Spec.Template
 	}
 	owner, isObject := workload.(object)
-	if template == nil || !isObject {
+	if template == nil || !isObject || owner.GetDeletionTimestamp() != nil || isOver(workload) {
 		return nil, false
 	}
 	reference := controllerRef(kind, owner.GetName())
@@ -184,4 +186,12 @@ func PodSetOf(workload runtime.Object, priorities defaults.Priorities, next int)
 		set.pattern.Spec.Tolerations = daemonTolerations(daemons)
 	}
 	return set, true
+}
+
+// isOver tells a Job that has completed or failed for good.
+func isOver(workload runtime.Object) bool {
+	job, ok := workload.(*batchv1.Job)
+	return ok && slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
 }

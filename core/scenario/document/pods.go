@@ -73,15 +73,15 @@ func (f *finisher) hasNode(name string) bool {
 	return f.known.has(nodeKey(name))
 }
 
-// ownPods looks at the pods that have documents of their own. It leaves out those that ended on nodes that are gone, which a cluster's
-// garbage collector takes away, and reports others on such nodes.
+// ownPods looks at the pods that have documents of their own. It leaves out those that ended or were deleted on nodes that are gone, which a
+// cluster's garbage collector takes away, and reports others on such nodes.
 func (f *finisher) ownPods() {
 	f.out.Pods = slices.DeleteFunc(f.out.Pods, func(pod *corev1.Pod) bool {
 		node := pod.Spec.NodeName
 		if node == "" || f.known == nil || f.hasNode(node) {
 			return false
 		}
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil {
 			return true
 		}
 		f.where(key{"Pod", pod.Namespace, pod.Name}).bad("spec.nodeName", "there is no node %q", node)
