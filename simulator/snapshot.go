@@ -124,7 +124,9 @@ func (s *Snapshot) AddNode(template NodeTemplate) error {
 		return fmt.Errorf("adding node %s to the snapshot: there is one of this name", name)
 	}
 	s.injected++
-	s.setNode(name, newNode(template.Node, template.CSINode, s.injected))
+	n := newNode(template.Node, template.CSINode, s.injected)
+	s.changed(n)
+	s.setNode(name, n)
 	for _, pod := range template.Pods {
 		if err := s.AddPod(pod, name); err != nil {
 			s.setNode(name, nil)
@@ -149,7 +151,9 @@ func (s *Snapshot) ReplaceNode(replacement *corev1.Node) error {
 	if err != nil {
 		return fmt.Errorf("replacing a node: %w", err)
 	}
-	s.setNode(replacement.Name, newNode(replacement, old.csi, old.injected))
+	n := newNode(replacement, old.csi, old.injected)
+	s.changed(n)
+	s.setNode(replacement.Name, n)
 	return nil
 }
 
@@ -264,6 +268,26 @@ func (s *Snapshot) Version(nodeName string) uint64 {
 		return n.version
 	}
 	return 0
+}
+
+// Taken is how much of one resource the pods on the node take, in the units of Requested; 0: nothing, or there is no such node.
+func (s *Snapshot) Taken(nodeName string, resource corev1.ResourceName) int64 {
+	n, ok := s.nodes[nodeName]
+	if !ok {
+		return 0
+	}
+	switch resource {
+	case corev1.ResourceCPU:
+		return n.taken.cpu
+	case corev1.ResourceMemory:
+		return n.taken.memory
+	case corev1.ResourceEphemeralStorage:
+		return n.taken.storage
+	case corev1.ResourcePods:
+		return int64(len(n.placements))
+	default:
+		return n.taken.of(resource)
+	}
 }
 
 // CSINode returns the node's volume limits; nil: none are known or there is no such node.

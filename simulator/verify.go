@@ -64,10 +64,11 @@ func (s *Snapshot) verifyNode(n *node, object *corev1.Node, pods map[string]*cor
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(object)
+	var taken amounts
 	found := 0
 	for i, p := range n.placements {
+		taken.add(p.held, 1)
 		if !p.base {
-			info.AddPod(p.pod)
 			continue
 		}
 		pod, ok := pods[p.key]
@@ -76,16 +77,15 @@ func (s *Snapshot) verifyNode(n *node, object *corev1.Node, pods map[string]*cor
 			return fmt.Errorf("pod %s/%s is in the snapshot only", p.pod.Namespace, p.pod.Name)
 		case pod != p.pod && !apiequality.Semantic.DeepEqual(pod, p.pod):
 			return fmt.Errorf("the snapshot has another version of pod %s/%s", pod.Namespace, pod.Name)
-		case i%oneIn == 0 && s.shapeByContent(pod) != p.shape:
+		case i%oneIn == 0 && (s.shapeByContent(pod) != p.shape || !holds(pod, p.held)):
 			return fmt.Errorf("the snapshot takes pod %s/%s for one of another kind", pod.Namespace, pod.Name)
 		}
 		found++
-		info.AddPod(pod)
 	}
 	if found < len(pods) {
 		return fmt.Errorf("%d pods are missing in the snapshot", len(pods)-found)
 	}
-	taken, offered := amountsOf(info.Requested), amountsOf(info.Allocatable)
+	offered := amountsOf(info.Allocatable)
 	if !n.taken.equal(&taken) || !n.offered.equal(&offered) || n.allowedPods != info.Allocatable.AllowedPodNumber {
 		return fmt.Errorf("the snapshot reckons with %+v of %+v taken instead of %+v of %+v", n.taken, n.offered, taken, offered)
 	}
@@ -94,6 +94,13 @@ func (s *Snapshot) verifyNode(n *node, object *corev1.Node, pods map[string]*cor
 		return fmt.Errorf("the snapshot takes it for one of another class")
 	}
 	return nil
+}
+
+// holds tells whether these are the amounts that the framework would reckon with.
+func holds(pod *corev1.Pod, held *amounts) bool {
+	info, _ := framework.NewPodInfo(pod) // errors are about affinity
+	amounts := amountsOf(info.CalculateResource().Resource)
+	return held.equal(&amounts)
 }
 
 // shapeByContent is the shape that the pod's specification leads to, whatever the addresses of its parts.

@@ -19,12 +19,12 @@ const recentTaint = 5 * time.Minute
 
 // candidates sorts out the nodes that are not looked at, notes which may take pods in, and orders the others: nodes without pods to move
 // first, then those that were unneeded before, then by name (scale-down 1.1 to 1.4).
-func (u *update) candidates() []*corev1.Node {
+func (u *update) candidates() []candidate {
 	unknown := map[string]error{}
 	for _, node := range u.in.Seen.Unknown {
 		unknown[node.Node] = node.Err
 	}
-	var nodes []*corev1.Node
+	nodes := make([]candidate, 0, len(u.in.Seen.Nodes))
 	for _, node := range u.in.Seen.Nodes {
 		if why := u.outside(node); why != nil {
 			u.keep(node, why)
@@ -35,18 +35,18 @@ func (u *update) candidates() []*corev1.Node {
 			u.keep(node, why)
 			continue
 		}
-		nodes = append(nodes, node)
+		nodes = append(nodes, candidate{node: node, facts: u.factsOf(node)})
 	}
 	return u.inOrder(nodes)
 }
 
 // inOrder puts nodes without pods to move first, then those that were unneeded before; equal ones stay in their order.
-func (u *update) inOrder(nodes []*corev1.Node) []*corev1.Node {
+func (u *update) inOrder(nodes []candidate) []candidate {
 	const ranks = 2
-	lots := make([][]*corev1.Node, (occupied+1)*ranks)
-	for _, node := range nodes {
-		at := u.emptiness(node)*ranks + u.rank(node)
-		lots[at] = append(lots[at], node)
+	lots := make([][]candidate, (occupied+1)*ranks)
+	for _, c := range nodes {
+		at := u.emptiness(c)*ranks + u.rank(c.node)
+		lots[at] = append(lots[at], c)
 	}
 	return slices.Concat(lots...)
 }
@@ -96,8 +96,9 @@ func (u *update) rank(node *corev1.Node) int {
 }
 
 // eligible says how used the node is and whether its removal is worth simulating; why is nil if it is (scale-down 1.5).
-func (u *update) eligible(node *corev1.Node) (used utilization.Utilization, why report.Reason) {
-	if _, there := u.in.Snapshot.Node(node.Name); !there {
+func (u *update) eligible(c candidate) (used utilization.Utilization, why report.Reason) {
+	node := c.node
+	if c.facts.version == 0 {
 		return used, report.UnexpectedError{Error: "it is not in the snapshot"}
 	}
 	if entry, resting := u.recheck[node.Name]; resting {
@@ -117,7 +118,7 @@ func (u *update) eligible(node *corev1.Node) (used utilization.Utilization, why 
 	if hasGPU {
 		threshold = options.ScaleDownGPUUtilizationThreshold
 	}
-	used, err := u.utilization(node, utilization.Options{
+	used, err := u.utilization(c, utilization.Options{
 		SkipDaemonSets: options.IgnoreDaemonSetsUtilization, SkipMirrorPods: u.options.ScaleDown.IgnoreMirrorPods, Accelerator: accelerator,
 	})
 	switch {

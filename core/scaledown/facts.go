@@ -34,6 +34,12 @@ const (
 	occupied
 )
 
+// candidate is a node with what is known of it.
+type candidate struct {
+	node  *corev1.Node
+	facts *facts
+}
+
 // factsOf returns what is known of the node, which is nothing if anything has changed.
 func (u *update) factsOf(node *corev1.Node) *facts {
 	version := u.in.Snapshot.Version(node.Name)
@@ -55,16 +61,15 @@ func (u *update) forgetFacts() {
 }
 
 // emptiness tells nodes without pods to move, and those that still wait for pods to end, from others.
-func (u *update) emptiness(node *corev1.Node) int {
-	if _, there := u.in.Snapshot.Node(node.Name); !there {
-		return occupied
-	}
-	f := u.factsOf(node)
+func (u *update) emptiness(c candidate) int {
+	f := c.facts
 	if f.emptiness != emptinessUnset {
 		return f.emptiness
 	}
-	found := drain.Evaluate(u.in.Snapshot.Pods(node.Name), drain.Context{At: u.now, Options: DrainRules(u.options.ScaleDown)})
+	found := drain.Evaluate(u.in.Snapshot.Pods(c.node.Name), drain.Context{At: u.now, Options: DrainRules(u.options.ScaleDown)})
 	switch {
+	case f.version == 0: // it is not in the snapshot
+		f.emptiness = occupied
 	case found.Blocking != nil || len(found.Move) > 0:
 		f.emptiness = occupied
 	case len(found.OnCompletion) > 0:
@@ -76,13 +81,20 @@ func (u *update) emptiness(node *corev1.Node) int {
 }
 
 // utilization is how used the node is.
-func (u *update) utilization(node *corev1.Node, options utilization.Options) (utilization.Utilization, error) {
-	f := u.factsOf(node)
-	if !f.known || f.options != options {
+func (u *update) utilization(c candidate, options utilization.Options) (utilization.Utilization, error) {
+	f := c.facts
+	if f.known && f.options == options {
+		return f.used, f.err
+	}
+	f.known, f.options = true, options
+	if f.passing || options.SkipDaemonSets || options.SkipMirrorPods {
 		timed := options
 		timed.At = u.now
-		f.known, f.options = true, options
-		f.used, f.err = utilization.Of(node, u.in.Snapshot.Pods(node.Name), timed)
+		f.used, f.err = utilization.Of(c.node, u.in.Snapshot.Pods(c.node.Name), timed)
+	} else {
+		f.used, f.err = utilization.OfSum(c.node, options.Accelerator, func(name corev1.ResourceName) int64 {
+			return u.in.Snapshot.Taken(c.node.Name, name)
+		})
 	}
 	return f.used, f.err
 }

@@ -3,7 +3,6 @@ package scaledown
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -210,8 +209,8 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 	}
 	u := &update{
 		Planner: p, in: in, now: in.Seen.At, budgets: budgets,
-		groups: map[string]*group{}, byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
-		destinations: map[string]bool{}, verdicts: map[string]report.Reason{}, notReached: map[string]bool{},
+		groups: make(map[string]*group, len(in.Seen.Nodes)), byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
+		destinations: make(map[string]bool, len(in.Seen.Nodes)), verdicts: make(map[string]report.Reason, len(in.Seen.Nodes)), notReached: map[string]bool{},
 	}
 	for _, seen := range in.Seen.Groups {
 		u.addGroup(seen)
@@ -259,9 +258,10 @@ func (u *update) kept(empty, drained []*removable) []report.NodeVerdict {
 		going[r.node.Name] = true
 	}
 	verdicts := make([]report.NodeVerdict, 0, len(u.verdicts))
-	for _, name := range slices.Sorted(maps.Keys(u.verdicts)) {
-		if !going[name] {
-			verdicts = append(verdicts, report.NodeVerdict{Node: name, Group: u.in.Seen.Members[name], Reason: u.verdicts[name]})
+	for _, node := range u.in.Seen.Nodes { // which are by name
+		name := node.Name
+		if why, judged := u.verdicts[name]; judged && !going[name] {
+			verdicts = append(verdicts, report.NodeVerdict{Node: name, Group: u.in.Seen.Members[name], Reason: why})
 		}
 	}
 	return verdicts

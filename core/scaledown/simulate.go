@@ -62,18 +62,18 @@ func nameOf(pod *corev1.Pod) report.PodRef {
 
 // simulate removes one candidate after the other, in order, as long as it is allowed to go on. What one removal placed stays for the
 // next one, so that no two count on the same room. The snapshot is as before afterwards.
-func (u *update) simulate(ctx context.Context, candidates []*corev1.Node) (err error) {
+func (u *update) simulate(ctx context.Context, candidates []candidate) (err error) {
 	u.refreshRecheck()
-	used := make(map[string]utilization.Utilization, len(candidates))
+	used := map[string]utilization.Utilization{}
 	var eligible []*corev1.Node
-	for _, node := range candidates {
-		utilized, why := u.eligible(node)
+	for _, c := range candidates {
+		utilized, why := u.eligible(c)
 		if why != nil {
-			u.keep(node, why)
+			u.keep(c.node, why)
 			continue
 		}
-		used[node.Name] = utilized
-		eligible = append(eligible, node)
+		used[c.node.Name] = utilized
+		eligible = append(eligible, c.node)
 	}
 	limit, counted := u.limit(), 0
 	u.in.Snapshot.Fork()

@@ -31,6 +31,23 @@ type Utilization struct {
 // accelerator.
 func Of(node *corev1.Node, pods []*corev1.Pod, options Options) (Utilization, error) {
 	used, taken := sum(pods, options)
+	return of(node, options, used, taken)
+}
+
+// OfSum is Of where no pod is to be skipped and none is ending: used are the requests of all pods, cpu in milli and others in units.
+func OfSum(node *corev1.Node, accelerator corev1.ResourceName, used func(corev1.ResourceName) int64) (Utilization, error) {
+	sum := milli{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, accelerator} {
+		sum[name] = used(name) * unit
+	}
+	sum[corev1.ResourceCPU] = used(corev1.ResourceCPU)
+	return of(node, Options{Accelerator: accelerator}, sum, nil)
+}
+
+// unit is one in thousandths.
+const unit = 1000
+
+func of(node *corev1.Node, options Options, used, taken milli) (Utilization, error) {
 	if name := options.Accelerator; name != "" {
 		// No accelerator to offer: not used, so that a node whose device is dead can go.
 		if allocatable := node.Status.Allocatable[name]; allocatable.IsZero() {

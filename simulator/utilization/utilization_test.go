@@ -194,3 +194,30 @@ func TestANodeWithoutAllocatableIsAnErrorThatNamesBoth(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSumOfAllPodsGivesTheSameUtilizationAsThePods(t *testing.T) {
+	t.Parallel()
+	node := simtest.Node("n").CPU("3").Memory("7Gi").Resource("example.com/gpu", "3").Build()
+	pods := []*corev1.Pod{
+		simtest.Pod("a").Requests("333m", "1234567").Build(), simtest.Pod("b").Requests("1", "3Gi").Request("example.com/gpu", "1").Build(),
+	}
+	for name, accelerator := range map[string]corev1.ResourceName{"cpu and memory": "", "an accelerator": "example.com/gpu", "none of it": "example.com/none"} {
+		want, err := utilization.Of(node, pods, utilization.Options{Accelerator: accelerator})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot := simtest.Snapshot(t, []*corev1.Node{node}, nil)
+		for _, pod := range pods {
+			if err := snapshot.AddPod(pod, "n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := utilization.OfSum(node, accelerator, func(name corev1.ResourceName) int64 { return snapshot.Taken("n", name) })
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v, utilization (-pods +sum):\n%s", name, err, diff)
+		}
+	}
+	if _, err := utilization.OfSum(simtest.Node("n").CPU("0").Build(), "", func(corev1.ResourceName) int64 { return 0 }); err == nil {
+		t.Error("a node without allocatable cpu is no error")
+	}
+}
