@@ -81,3 +81,30 @@ func TestTagsThatNoKubeletAcceptsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestATemplateIsTheNodeOfAMachineWithoutWhatOnlyThatMachineHas(t *testing.T) {
+	server, aws := newAWS(t,
+		awstest.Tag{Key: labelPrefix + "example.com/team", Value: "blue"},
+		awstest.Tag{Key: taintPrefix + "dedicated", Value: "batch:NoSchedule"},
+		awstest.Tag{Key: resourcePrefix + "example.com/slot", Value: "3"},
+	)
+	machines, err := aws.Machines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := machines[0].node(start, 0)
+	want := &corev1.Node{}
+	want.Labels, want.Spec.Taints = node.Labels, node.Spec.Taints
+	want.Status.Capacity, want.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
+	delete(want.Labels, corev1.LabelHostname)
+	got, err := aws.Template(server.Groups()[0], "m5.large", "eu-west-1b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("template (-want +got):\n%s", diff)
+	}
+	if _, err := aws.Template(server.Groups()[0], "m5.enormous", "eu-west-1b"); err == nil || !strings.Contains(err.Error(), "m5.enormous") {
+		t.Errorf("error %v, want one that names the type", err)
+	}
+}
