@@ -44,6 +44,7 @@ func (c *chronicle) tell(r report.Report, err error) {
 	c.grown(r.ScaleUp)
 	c.pods(r.ScaleUp)
 	c.groups(r.Groups)
+	c.unknown(r)
 	c.nodes(r.ScaleDown)
 	for _, removal := range slices.SortedFunc(slices.Values(r.ScaleDown.Started), func(a, b report.Removal) int { return cmp.Compare(a.Node, b.Node) }) {
 		c.w.tell(scaleDown{c.about("ScaleDown"), removal.Node, string(removal.Group), !removal.Drain, podNames(removal.Pods)})
@@ -232,22 +233,35 @@ func (c *chronicle) groups(groups []report.GroupStatus) {
 			}
 			c.w.tell(groupBackedOff{c.about("GroupBackedOff"), string(group.Group), seconds(b.Until.Sub(c.w.start)), reason})
 		}
-		aside := group.SetAside
-		if aside == nil {
+		if group.SetAside == nil {
 			delete(c.aside, group.Group)
 			continue
 		}
-		if c.aside[group.Group] == aside.Error {
-			continue
-		}
-		c.aside[group.Group] = aside.Error
-		told := groupSetAside{heading: c.about("GroupSetAside"), NodeGroup: string(group.Group), Reason: aside.Error}
-		if !aside.Until.IsZero() {
-			until := seconds(aside.Until.Sub(c.w.start))
-			told.Until = &until
-		}
-		c.w.tell(told)
+		c.setAside(group.Group, *group.SetAside)
 	}
+}
+
+// unknown tells of groups that the cloud has never been able to describe: they have no status.
+func (c *chronicle) unknown(r report.Report) {
+	for _, trouble := range r.GroupErrors {
+		if !slices.ContainsFunc(r.Groups, func(g report.GroupStatus) bool { return g.Group == trouble.Group }) {
+			c.setAside(trouble.Group, report.GroupSetAside{Error: trouble.Err.Error()})
+		}
+	}
+}
+
+// setAside tells of a group that is left alone, once for each reason.
+func (c *chronicle) setAside(group cloudprovider.GroupID, aside report.GroupSetAside) {
+	if c.aside[group] == aside.Error {
+		return
+	}
+	c.aside[group] = aside.Error
+	told := groupSetAside{heading: c.about("GroupSetAside"), NodeGroup: string(group), Reason: aside.Error}
+	if !aside.Until.IsZero() {
+		until := seconds(aside.Until.Sub(c.w.start))
+		told.Until = &until
+	}
+	c.w.tell(told)
 }
 
 // nodes tells which nodes could go and why others stay, once for each verdict.

@@ -2,10 +2,16 @@ package scenario_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/cluster-autoscaler/core/scenario/document"
 )
 
 // failures are what a play tells of expectations that are not met, as "seconds got".
@@ -81,5 +87,47 @@ func TestExpectationsAreMetOrNot(t *testing.T) {
 				t.Errorf("%d failures counted, want %d", result.Failed, len(test.want))
 			}
 		})
+	}
+}
+
+func TestWhateverAPlayTellsCanBeExpected(t *testing.T) {
+	packages, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, path := range packages {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			name := ""
+			switch f := call.Fun.(type) {
+			case *ast.Ident:
+				name = f.Name
+			case *ast.SelectorExpr:
+				name = f.Sel.Name
+			}
+			if literal, ok := call.Args[0].(*ast.BasicLit); ok && name == "about" {
+				told[strings.Trim(literal.Value, `"`)] = true
+			}
+			return true
+		})
+	}
+	delete(told, "ExpectationFailed") // what is wrong with the expectations
+	delete(told, "Summary")           // is not something that happened
+	if len(told) < 14 {
+		t.Fatalf("only %d types of lines were found: %v", len(told), told)
+	}
+	for event := range told {
+		text := head + "  expect: [{never: true, event: " + event + "}]\n"
+		if _, _, err := document.Read([]document.Source{{Name: "s.yaml", Reader: strings.NewReader(text)}}); err != nil {
+			t.Errorf("%s: %v", event, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -64,7 +65,17 @@ func (w *world) replaceGroup(id cloudprovider.GroupID, described simulated.Group
 }
 
 // unitsOf is how much the machines that exist from the start count.
-func unitsOf(g simulated.Group) int { return len(g.Existing) * max(g.Templates[0].Weight, 1) }
+func unitsOf(g simulated.Group) int {
+	weights := make(map[string]int, len(g.Templates))
+	for _, template := range g.Templates {
+		weights[template.Key] = max(template.Weight, 1)
+	}
+	units := 0
+	for _, machine := range g.Existing {
+		units += weights[machine.Variant]
+	}
+	return units
+}
 
 // describe says what the simulated cloud has to know of a group.
 func describe(group document.ResolvedGroup) simulated.Group {
@@ -81,12 +92,17 @@ func describe(group document.ResolvedGroup) simulated.Group {
 	if spec.Stock != nil {
 		g.Stock = map[string]int{"": *spec.Stock}
 	}
-	for _, node := range group.Existing {
-		g.Existing = append(g.Existing, simulated.Existing{
-			NodeName: node.Name, ProviderID: node.Spec.ProviderID, Since: node.CreationTimestamp.Time,
-		})
+	for i, node := range group.Existing {
+		g.Existing = append(g.Existing, existing(node, group.ExistingVariants[i]))
 	}
 	return g
+}
+
+// existing is the machine of a node of the input.
+func existing(node *corev1.Node, variant string) simulated.Existing {
+	return simulated.Existing{
+		NodeName: node.Name, ProviderID: node.Spec.ProviderID, Variant: variant, Since: node.CreationTimestamp.Time,
+	}
 }
 
 func durationOf(d *document.Duration) time.Duration {
@@ -119,15 +135,13 @@ func overrides(o document.GroupOptions) cloudprovider.OptionOverrides {
 // changeCloud carries out what a timeline says about the cloud.
 func (w *world) changeCloud(change document.CloudChange) error {
 	w.interfered()
-	w.injectErrors(change)
 	ids := []cloudprovider.GroupID{cloudprovider.GroupID(change.NodeGroup)}
 	if change.NodeGroup == "" {
-		ids = ids[:0]
-		for _, id := range sortedIDs(w.groups) {
-			ids = append(ids, id)
-		}
+		ids = sortedIDs(w.groups)
 	}
+	w.inject(change.RefreshError, "", simulated.Refresh) // it concerns no single group
 	for _, id := range ids {
+		w.injectErrors(change, id)
 		if err := w.cloud.Update(id, func(g *simulated.Group) { alter(g, change) }); err != nil {
 			return err
 		}
@@ -161,9 +175,8 @@ func alter(g *simulated.Group, change document.CloudChange) {
 	}
 }
 
-// injectErrors makes calls fail, or work again.
-func (w *world) injectErrors(change document.CloudChange) {
-	group := cloudprovider.GroupID(change.NodeGroup)
+// injectErrors makes calls about a group fail, or work again. What concerns all groups is said of each, so that it can end for one of them.
+func (w *world) injectErrors(change document.CloudChange, group cloudprovider.GroupID) {
 	for _, fault := range []struct {
 		text *string
 		on   []simulated.Operation
@@ -176,7 +189,6 @@ func (w *world) injectErrors(change document.CloudChange) {
 	} {
 		w.inject(fault.text, group, fault.on...)
 	}
-	w.inject(change.RefreshError, "", simulated.Refresh) // it concerns no single group
 }
 
 func (w *world) inject(text *string, group cloudprovider.GroupID, operations ...simulated.Operation) {

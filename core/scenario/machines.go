@@ -113,11 +113,12 @@ func (w *world) register(machine simulated.Machine) error {
 // joinNode takes over a node of the input. One that belongs to a group which does not know it is attached to that.
 func (w *world) joinNode(node *corev1.Node) error {
 	id := cloudprovider.GroupID(node.Annotations[simulated.GroupAnnotation])
-	_, known := w.machines[node.Name]
-	if _, exists := w.cloud.Group(id); exists && !known {
+	if _, known := w.machines[node.Name]; known {
+		return w.putNode(node)
+	}
+	if group, exists := w.cloud.Group(id); exists {
 		w.interfered()
-		err := w.cloud.Join(id, simulated.Existing{NodeName: node.Name, ProviderID: node.Spec.ProviderID, Since: node.CreationTimestamp.Time})
-		if err != nil {
+		if err := w.cloud.Join(id, existing(node, document.VariantOf(node, group.Templates))); err != nil {
 			return err
 		}
 		for _, machine := range w.cloud.Machines(id) {

@@ -229,7 +229,7 @@ func (t *Text) conclude(end summary) {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", name, g.Min, g.Max, g.Target, g.Ready)
 	}
 	_ = table.Flush()
-	t.printf("\nAfter %s: %d nodes, %d evictions, %d iterations.\n", clockOf(end.At), end.Nodes, end.Evictions, end.Iterations)
+	t.printf("\nAfter %s: %s, %s, %s.\n", clockOf(end.At), counted(end.Nodes, "node"), counted(end.Evictions, "eviction"), counted(end.Iterations, "iteration"))
 	if len(end.PendingPods) == 0 {
 		t.printf("No pod is pending.\n")
 		return

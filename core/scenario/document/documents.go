@@ -96,7 +96,7 @@ type NodeGroupSpec struct {
 	// MinSize and MaxSize bound what the autoscaler may ask for.
 	MinSize int  `json:"minSize"`
 	MaxSize *int `json:"maxSize"` // never nil after Read
-	// TargetSize nil: the number of the group's nodes.
+	// TargetSize nil: what the group's nodes count together, each as the weight of its template says.
 	TargetSize *int `json:"targetSize"`
 	// NodeSelector, unless empty, takes the nodes with these labels that no annotation sends elsewhere.
 	NodeSelector map[string]string `json:"nodeSelector"`

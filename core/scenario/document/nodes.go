@@ -25,6 +25,7 @@ func (f *finisher) nodes() {
 		f.completeNode(node)
 		if group := f.groupOf(node); group != "" {
 			members[group] = append(members[group], node)
+			metav1.SetMetaDataAnnotation(&node.ObjectMeta, simulated.GroupAnnotation, group) // so that it joins a group that exists already
 		}
 	}
 	for _, group := range f.out.NodeGroups {
@@ -143,10 +144,7 @@ func (f *finisher) providerIDs() {
 
 // resolveGroup completes a group with what follows from its nodes.
 func (f *finisher) resolveGroup(group *NodeGroup, members []*corev1.Node) {
-	resolved := ResolvedGroup{NodeGroup: group, Target: len(members), Existing: members}
-	if group.Spec.TargetSize != nil {
-		resolved.Target = *group.Spec.TargetSize
-	}
+	resolved := ResolvedGroup{NodeGroup: group, Existing: members}
 	for _, look := range looksOf(group) {
 		resolved.Templates = append(resolved.Templates, cloudprovider.TemplateVariant{
 			Node: f.template(look.Template), Weight: max(look.Weight, 1), Promise: cloudprovider.PromiseCertain,
@@ -163,8 +161,17 @@ func (f *finisher) resolveGroup(group *NodeGroup, members []*corev1.Node) {
 		resolved.Templates = []cloudprovider.TemplateVariant{{Node: f.template(unknownMachine()), Weight: 1, Promise: cloudprovider.PromiseCertain}}
 	}
 	nameVariants(resolved.Templates)
+	weights := make(map[string]int, len(resolved.Templates))
+	for _, template := range resolved.Templates {
+		weights[template.Key] = template.Weight
+	}
 	for _, node := range members {
-		resolved.ExistingVariants = append(resolved.ExistingVariants, variantOf(node, resolved.Templates))
+		variant := VariantOf(node, resolved.Templates)
+		resolved.ExistingVariants = append(resolved.ExistingVariants, variant)
+		resolved.Target += weights[variant]
+	}
+	if group.Spec.TargetSize != nil {
+		resolved.Target = *group.Spec.TargetSize
 	}
 	f.out.Groups = append(f.out.Groups, resolved)
 }
@@ -224,8 +231,9 @@ func unknownMachine() *corev1.Node {
 	return node
 }
 
-// variantOf is the key of the template that a node looks like.
-func variantOf(node *corev1.Node, templates []cloudprovider.TemplateVariant) string {
+// VariantOf is the key of the template that a node looks like: the first of the same zone and type, else of the same zone, else the first of
+// all. There must be a template.
+func VariantOf(node *corev1.Node, templates []cloudprovider.TemplateVariant) string {
 	same := func(t cloudprovider.TemplateVariant, label string) bool {
 		return t.Node.Labels[label] == node.Labels[label]
 	}
