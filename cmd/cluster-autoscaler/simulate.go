@@ -74,6 +74,9 @@ type simulateFlag struct {
 
 func simulateFlags() map[string]simulateFlag {
 	file := simulateFlag{value: true, set: func(s *simulation, value string) error {
+		if value == "" {
+			return errors.New("-f: want the name of a file behind it")
+		}
 		s.files = append(s.files, value)
 		return nil
 	}}
@@ -109,15 +112,23 @@ func simulateFlags() map[string]simulateFlag {
 func parseSimulation(args []string) (simulation, error) {
 	s := simulation{output: outputText}
 	own := simulateFlags()
+	valueOf := "" // a flag of the controller whose value may be the next word
 	for len(args) > 0 {
-		name, value, joined := strings.Cut(args[0], "=")
+		name, value, joined := cutFlag(args[0])
 		flag, known := own[name]
 		if !known {
+			if valueOf == "" && !strings.HasPrefix(name, "-") {
+				return s, fmt.Errorf("%q: want a flag, and -f before the name of each file", args[0])
+			}
 			s.controller = append(s.controller, args[0])
+			valueOf = ""
+			if !joined && strings.HasPrefix(name, "-") {
+				valueOf = name
+			}
 			args = args[1:]
 			continue
 		}
-		args = args[1:]
+		args, valueOf = args[1:], ""
 		if flag.value && !joined {
 			if len(args) == 0 {
 				return s, fmt.Errorf("%s: want a value behind it", name)
@@ -134,6 +145,16 @@ func parseSimulation(args []string) (simulation, error) {
 	return s, nil
 }
 
+// cutFlag splits --name=value, and -fvalue as kubectl takes it.
+func cutFlag(word string) (name, value string, joined bool) {
+	for _, short := range []string{"-f", "-o"} {
+		if rest, ok := strings.CutPrefix(word, short); ok && rest != "" {
+			return short, strings.TrimPrefix(rest, "="), true
+		}
+	}
+	return strings.Cut(word, "=")
+}
+
 // standard are the standard streams.
 type standard struct {
 	in       io.Reader
@@ -148,7 +169,7 @@ func simulate(args []string, std standard) int {
 		return exitPlayed
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(std.err, "%v\n\nAll flags: cluster-autoscaler simulate --help\n", err)
+		_, _ = fmt.Fprintf(std.err, "%v (simulate --help lists the flags)\n", err)
 		return exitUnusable
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -173,10 +194,7 @@ func (s simulation) run(ctx context.Context, std standard) (failed int, err erro
 	}
 	parsed, err := config.Parse(slices.Concat(cluster.Scenario.Flags, s.controller))
 	if err != nil {
-		if errors.Is(err, config.ErrHelp) {
-			return 0, fmt.Errorf("scenario %s: --help is no flag for a scenario", cluster.Scenario.Name)
-		}
-		return 0, err
+		return 0, flagError(cluster.Scenario, err)
 	}
 	options := scenario.Options{Controller: parsed.Options, Duration: s.duration}
 	if options.GPULabel, err = gpuLabelOf(parsed.Options.Cloud.Provider); err != nil {
@@ -195,6 +213,22 @@ func (s simulation) run(ctx context.Context, std standard) (failed int, err erro
 	}
 	result, err := scenario.Play(ctx, cluster, options, show.Tell)
 	return result.Failed, errors.Join(err, show.Close(), out.Flush())
+}
+
+// flagError says of what is wrong with flags where it stands, if that is in the scenario.
+func flagError(played document.Scenario, err error) error {
+	_, own := config.Parse(played.Flags)
+	if own == nil {
+		return err
+	}
+	var errs document.Errors
+	for line := range strings.Lines(own.Error()) {
+		if errors.Is(own, config.ErrHelp) {
+			line = "--help is no flag for a scenario"
+		}
+		errs = append(errs, document.Error{File: played.File, Document: played.Document, Field: "spec.flags", Message: strings.TrimSpace(line)})
+	}
+	return errs
 }
 
 // teller shows the lines of a play.
@@ -216,6 +250,9 @@ func (s simulation) read(std standard) (document.Cluster, error) {
 			return document.Cluster{}, fmt.Errorf("%s: %w", name, errors.Unwrap(err))
 		}
 		defer func() { _ = file.Close() }() // it was only read
+		if about, err := file.Stat(); err == nil && about.IsDir() {
+			return document.Cluster{}, fmt.Errorf("%s: it is a directory, want a file", name)
+		}
 		sources = append(sources, document.Source{Name: name, Reader: file})
 	}
 	input, warnings, err := document.Read(sources)

@@ -30,6 +30,7 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 		want   int
 		stdout string // part of it
 		stderr string // part of it; empty: nothing is written there
+		lines  int    // of standard error, where the input cannot be used; 0: one
 	}{
 		"all expectations met": {args: []string{"-f", maxSize}, want: 0, stdout: "NODE GROUP"},
 		"from standard input":  {args: []string{"-f", "-"}, stdin: string(text), want: 0, stdout: "workers     1    8    5       5"},
@@ -40,15 +41,33 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 			args: []string{"-f", "-", "--scan-interval=50s"}, stdin: strings.Replace(string(text), "duration: 30m", `flags: ["--scan-interval=1s"]`, 1), want: 0,
 			stdout: " 40 iterations",
 		},
-		"no file given":         {args: nil, want: 2, stderr: "nothing to play: want -f FILE"},
-		"a file is missing":     {args: []string{"-f", "nowhere.yaml"}, want: 2, stderr: "nowhere.yaml: no such file"},
-		"an unknown field":      {args: []string{"-f", "-"}, stdin: "apiVersion: scenario.cluster-autoscaler/v1\nkind: NodeGroup\nmetadata: {name: g}\nspec: {maxSiez: 3}", want: 2, stderr: "-: document 1: spec.maxSiez"},
-		"an unknown flag":       {args: []string{"-f", maxSize, "--no-such-flag"}, want: 2, stderr: "no-such-flag"},
-		"a value that is wrong": {args: []string{"-f", maxSize, "--duration", "soon"}, want: 2, stderr: `--duration="soon": want a duration above 0`},
-		"an unknown output":     {args: []string{"-f", maxSize, "-o", "xml"}, want: 2, stderr: `--output="xml": want text or json`},
-		"an unknown cloud":      {args: []string{"-f", maxSize, "--cloud-provider=nimbus"}, want: 2, stderr: "want one of: aws, digitalocean, simulated"},
-		"a flag without value":  {args: []string{"-f"}, want: 2, stderr: "-f: want a value behind it"},
-		"help":                  {args: []string{"--help"}, want: 0, stdout: "simulate -f FILE"},
+		"no file given":                  {args: nil, want: 2, stderr: "nothing to play: want -f FILE"},
+		"a file is missing":              {args: []string{"-f", "nowhere.yaml"}, want: 2, stderr: "nowhere.yaml: no such file"},
+		"an unknown field":               {args: []string{"-f", "-"}, stdin: "apiVersion: scenario.cluster-autoscaler/v1\nkind: NodeGroup\nmetadata: {name: g}\nspec: {maxSiez: 3}", want: 2, stderr: "-: document 1: spec.maxSiez"},
+		"an unknown flag":                {args: []string{"-f", maxSize, "--no-such-flag"}, want: 2, stderr: "no-such-flag"},
+		"a value that is wrong":          {args: []string{"-f", maxSize, "--duration", "soon"}, want: 2, stderr: `--duration="soon": want a duration above 0`},
+		"an empty file":                  {args: []string{"-f", "/dev/null"}, want: 2, stderr: "/dev/null: there is nothing in it"},
+		"a directory":                    {args: []string{"-f", ".."}, want: 2, stderr: "..: it is a directory, want a file"},
+		"a file without a name":          {args: []string{"-f", ""}, want: 2, stderr: "-f: want the name of a file behind it"},
+		"files as a shell expands them":  {args: []string{"-f", maxSize, maxSize}, want: 2, stderr: `max-size.yaml": want a flag, and -f before the name of each file`},
+		"a word behind a flag's value":   {args: []string{"-f", maxSize, "--expander", "random", "most-pods"}, want: 2, stderr: `"most-pods": want a flag`},
+		"values of flags behind a blank": {args: []string{"-f" + maxSize, "-ojson", "--expander", "most-pods", "--scan-interval", "10s"}, want: 0, stdout: `"type":"Summary"`},
+		"a flag of a scenario is unknown": {
+			args: []string{"-f", "-"}, stdin: strings.Replace(string(text), "duration: 30m", `flags: ["--no-such-flag"]`, 1), want: 2,
+			stderr: `-: document 3: spec.flags: unknown flag "--no-such-flag"`,
+		},
+		"a value of a scenario's flag is wrong": {
+			args: []string{"-f", "-"}, stdin: strings.Replace(string(text), "duration: 30m", `flags: ["--expander=zzz", "--scale-down-utilization-threshold=2"]`, 1), want: 2,
+			stderr: "-: document 3: spec.flags: --expander", lines: 2, // one for each
+		},
+		"help among a scenario's flags": {
+			args: []string{"-f", "-"}, stdin: strings.Replace(string(text), "duration: 30m", `flags: ["--help"]`, 1), want: 2,
+			stderr: "-: document 3: spec.flags: --help is no flag for a scenario\n",
+		},
+		"an unknown output":    {args: []string{"-f", maxSize, "-o", "xml"}, want: 2, stderr: `--output="xml": want text or json`},
+		"an unknown cloud":     {args: []string{"-f", maxSize, "--cloud-provider=nimbus"}, want: 2, stderr: "want one of: aws, digitalocean, simulated"},
+		"a flag without value": {args: []string{"-f"}, want: 2, stderr: "-f: want a value behind it"},
+		"help":                 {args: []string{"--help"}, want: 0, stdout: "simulate -f FILE"},
 		"flags without a meaning": {
 			args: []string{"-f", maxSize, "--kubeconfig=/k", "--leader-elect=false", "--cloud-provider=aws"}, want: 0,
 			stdout: "NODE GROUP", stderr: "warning: these flags have no meaning in a simulation: --kubeconfig, --leader-elect\n",
@@ -58,6 +77,9 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 			code, stdout, stderr := simulateWith(t, test.stdin, test.args...)
 			if code != test.want || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) || test.stderr == "" && stderr != "" {
 				t.Errorf("exit code %d, want %d\nstandard output:\n%s\nstandard error:\n%s", code, test.want, stdout, stderr)
+			}
+			if lines := strings.Count(stderr, "\n"); code == 2 && lines != max(test.lines, 1) {
+				t.Errorf("%d lines on standard error, want one for each fault:\n%s", lines, stderr)
 			}
 			if code == 2 && stdout != "" {
 				t.Errorf("an input that cannot be used was played:\n%s", stdout)

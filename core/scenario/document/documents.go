@@ -192,6 +192,10 @@ type PodsSpec struct {
 
 // Scenario is the document of that kind.
 type Scenario struct {
+	// File and Document are where it stands; Document is 0 if the stream has none.
+	File     string
+	Document int
+
 	Name string
 	// Description is one sentence for people.
 	Description string

@@ -69,7 +69,16 @@ func TestOddInputIsSaidOnOneLineToo(t *testing.T) {
 		"a long line that is no text": {
 			"a: " + strings.Repeat("x", 200_000) + "\x00", []string{"a.yaml: document 1: the file is not text: want YAML or JSON in UTF-8"},
 		},
-		"a blank line that never ends":   {strings.Repeat(" ", 200_000), nil},
+		"a blank line that never ends":   {strings.Repeat(" ", 200_000), []string{"a.yaml: there is nothing in it: want documents in YAML or JSON"}},
+		"an empty file":                  {"", []string{"a.yaml: there is nothing in it: want documents in YAML or JSON"}},
+		"a file with empty documents":    {"# nothing\n---\n---\nnull\n", []string{"a.yaml: there is nothing in it: want documents in YAML or JSON"}},
+		"nothing in JSON":                {"null", []string{"a.yaml: there is nothing in it: want documents in YAML or JSON"}},
+		"a name of a million characters": {`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + strings.Repeat("n", 1_000_000) + `"}}`, []string{"a.yaml: document 1: metadata.name: is 1000000 characters long, want at most 253"}},
+		"a kind of a million characters": {
+			`{"apiVersion":"` + document.APIVersion + `","kind":"` + strings.Repeat("K", 1_000_000) + `","metadata":{"name":"p"}}`,
+			[]string{`a.yaml: document 1: kind: there is no kind "` + strings.Repeat("K", 300-len(`there is no kind "`)) + " [...] " +
+				strings.Repeat("K", 150-len(`" in `+document.APIVersion+`: want NodeGroup, Pods or Scenario`)) + `" in ` + document.APIVersion + `: want NodeGroup, Pods or Scenario`},
+		},
 		"a document behind many blanks":  {strings.Repeat(" \n", 1000) + node("n1"), nil},
 		"a document after JSON, by line": {"{\"apiVersion\":\"v1\",\n\"kind\":\"Node\",\n\"metadata\":{\n\"name\":\"n1\"}}\n---\na: b: c\n", []string{"a.yaml: document 2: line 6: mapping values are not allowed in this context"}},
 	} {

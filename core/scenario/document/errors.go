@@ -54,7 +54,7 @@ func (c *collector) add(e Error) {
 	case len(c.errors) == maxErrors:
 		e.Field, e.Message = "", fmt.Sprintf("there are more errors than these %d", maxErrors)
 	default:
-		e.Message = oneLine(e.Message)
+		e.Field, e.Message = short(e.Field), short(oneLine(e.Message))
 	}
 	c.errors = append(c.errors, e)
 }
@@ -75,6 +75,21 @@ func oneLine(text string) string {
 		}
 		return r
 	}, strings.TrimSpace(text))
+}
+
+// The longest text that a person reads, and what is left of a longer one on either side.
+const (
+	maxText  = 500
+	textHead = 300
+	textTail = 150
+)
+
+// short leaves out the middle of a text that is too long.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:textHead], "") + " [...] " + strings.ToValidUTF8(text[len(text)-textTail:], "")
 }
 
 // at reports errors about one document, or about a part of one.

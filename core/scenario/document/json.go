@@ -19,6 +19,7 @@ func (s *splitter) jsonDocument() error {
 
 // object takes one object, the items of a list one by one.
 func (s *splitter) object(d *jsonDocument) error {
+	s.found = true
 	err := d.read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
@@ -54,7 +55,7 @@ func (s *splitter) emit(data []byte, item int, list header) error {
 }
 
 func (s *splitter) hand(p part) error {
-	p.document = s.document
+	p.document, s.found = s.document, true
 	if !s.take(p) {
 		return errStop
 	}

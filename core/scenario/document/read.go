@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/cluster-autoscaler/core/observation"
@@ -175,7 +176,7 @@ func (s scope) passOver(h header) {
 	}
 	r.warned[h] = true
 	r.warnings = append(r.warnings, Warning{
-		File: s.file, Document: s.at.document, Message: fmt.Sprintf("objects of kind %s (%s) are ignored", oneLine(h.Kind), oneLine(h.APIVersion)),
+		File: s.file, Document: s.at.document, Message: short(fmt.Sprintf("objects of kind %s (%s) are ignored", oneLine(h.Kind), oneLine(h.APIVersion))),
 	})
 }
 
@@ -186,6 +187,10 @@ func (s scope) name(k key) bool {
 		return false
 	}
 	for _, part := range []struct{ field, value string }{{"metadata.name", k.name}, {"metadata.namespace", k.namespace}} {
+		if length := len(part.value); length > validation.DNS1123SubdomainMaxLength {
+			s.bad(part.field, "is %d characters long, want at most %d", length, validation.DNS1123SubdomainMaxLength)
+			return false
+		}
 		if faults := path.IsValidPathSegmentName(part.value); len(faults) > 0 {
 			s.bad(part.field, "%q is not a name: it %s", part.value, strings.Join(faults, ", "))
 			return false

@@ -378,8 +378,8 @@ func TestKindsThatNobodyReadsArePassedOverWithOneWarningEach(t *testing.T) {
 	}
 }
 
-func TestAnEmptyStreamIsAnEmptyClusterAndNothingHappens(t *testing.T) {
-	c := mustResolve(t, "", "# nothing\n---\n")
+func TestAnEmptyListIsAnEmptyClusterAndNothingHappens(t *testing.T) {
+	c := mustResolve(t, `{"apiVersion":"v1","items":[],"kind":"List"}`)
 	if c.Scenario.Name != "scenario" || c.Scenario.Duration != 30*time.Minute || len(c.Nodes) != 0 || !c.Start.Equal(epoch) {
 		t.Errorf("got %+v", c)
 	}

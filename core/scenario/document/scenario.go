@@ -60,7 +60,7 @@ func (s scope) scenario(data []byte) {
 	if !strictly(s, data, &d) || !s.clusterWide(KindScenario, d.Metadata) {
 		return
 	}
-	out := Scenario{Name: d.Metadata.Name, Description: d.Spec.Description, Flags: d.Spec.Flags, Duration: defaultDuration}
+	out := Scenario{File: s.file, Document: s.at.document, Name: d.Metadata.Name, Description: d.Spec.Description, Flags: d.Spec.Flags, Duration: defaultDuration}
 	report := s.in("spec")
 	if d.Spec.Start != nil {
 		start := d.Spec.Start.UTC()

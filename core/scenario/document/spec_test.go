@@ -130,7 +130,7 @@ func TestEveryFieldOfTheFormatIsRead(t *testing.T) {
 	entries := slices.Clone(s.Timeline)
 	s.Timeline = nil
 	want := document.Scenario{
-		Name: "burst-from-zero", Description: "one sentence", Flags: []string{"--expander=least-waste", "--scale-down-unneeded-time=2m"},
+		File: "a.yaml", Document: 3, Name: "burst-from-zero", Description: "one sentence", Flags: []string{"--expander=least-waste", "--scale-down-unneeded-time=2m"},
 		Start: &start, Duration: 40 * time.Minute,
 		Expect: []document.Expectation{
 			{When: document.WhenBy, Time: 2 * time.Minute, OrAlready: true, NodeGroup: "workers", TargetSize: new(4), Text: `{"by":"2m","orAlready":true,"nodeGroup":"workers","targetSize":4}`},

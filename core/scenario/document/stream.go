@@ -21,8 +21,9 @@ type part struct {
 // splitter splits a source into parts, document by document, and hands each to take, which returns false to end it.
 type splitter struct {
 	in       *bufio.Reader
-	line     int // of the next byte, counted from 1
-	document int // of the present document
+	line     int  // of the next byte, counted from 1
+	document int  // of the present document
+	found    bool // there was something in it, right or wrong
 	report   func(document, item int, format string, args ...any)
 	take     func(part) bool
 }
@@ -34,7 +35,12 @@ var errStop = errors.New("stopped")
 const bufferSize = 64 << 10
 
 func newSplitter(in io.Reader, take func(part) bool, report func(document, item int, format string, args ...any)) *splitter {
-	return &splitter{in: bufio.NewReaderSize(in, bufferSize), line: 1, take: take, report: report}
+	s := &splitter{in: bufio.NewReaderSize(in, bufferSize), line: 1, take: take}
+	s.report = func(document, item int, format string, args ...any) {
+		s.found = true
+		report(document, item, format, args...)
+	}
+	return s
 }
 
 // run reads to the end, or to what makes the rest unreadable, which is reported.
@@ -49,6 +55,9 @@ func (s *splitter) run() {
 			return
 		}
 		if !found {
+			if !s.found {
+				s.report(0, 0, "there is nothing in it: want documents in YAML or JSON")
+			}
 			return
 		}
 		s.document++
