@@ -171,7 +171,7 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 // addTo is AddPod.
 func (s *Snapshot) addTo(n *node, known *knownPod) error {
 	pod := known.pod
-	if s.placementOn(n, known.key) != nil {
+	if len(n.placements) > 0 && s.placementOn(n, known.key) != nil {
 		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, n.object.Name)
 	}
 	s.turn++

@@ -31,14 +31,17 @@ func dropFitting(ctx context.Context, in In, b batch) (batch, error) {
 		}
 		byPriority = byPriority[n:]
 	}
-	var left []*corev1.Pod
+	b.hints = Hints{now: s.hints, before: in.Hints.now}
+	if len(b.settled) == 0 {
+		return b, nil
+	}
+	left := make([]*corev1.Pod, 0, len(b.pods))
 	for _, pod := range b.pods {
 		if _, settled := b.settled[podfacts.Key(pod)]; !settled {
 			left = append(left, pod)
 		}
 	}
 	b.pods = left
-	b.hints = Hints{now: s.hints, before: in.Hints.now}
 	return b, nil
 }
 

@@ -157,14 +157,22 @@ func (b *batch) settle(pod *corev1.Pod, fate report.PodFate, own report.Reason) 
 // keep drops the pods for which it gets a reason.
 func (b batch) keep(reason func(*corev1.Pod) report.Reason) batch {
 	var left []*corev1.Pod
-	for _, pod := range b.pods {
-		if why := reason(pod); why != nil {
+	dropped := false
+	for i, pod := range b.pods {
+		why := reason(pod)
+		switch {
+		case why != nil:
 			b.settle(pod, report.PodLeftAlone, why)
-			continue
+			if !dropped {
+				left, dropped = append(make([]*corev1.Pod, 0, len(b.pods)), b.pods[:i]...), true
+			}
+		case dropped:
+			left = append(left, pod)
 		}
-		left = append(left, pod)
 	}
-	b.pods = left
+	if dropped {
+		b.pods = left
+	}
 	return b
 }
 

@@ -1,8 +1,6 @@
 package gpu
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -15,9 +13,11 @@ func Resources() []corev1.ResourceName {
 // node carries the cloud's label for accelerators, the most common name. ok is false for a node without accelerator. An empty
 // label marks no node.
 func ResourceOf(node *corev1.Node, label string) (name corev1.ResourceName, ok bool) {
-	for _, name := range Resources() {
-		if offers(node, name) {
-			return name, true
+	if offersAny(node) {
+		for _, name := range Resources() {
+			if offers(node, name) {
+				return name, true
+			}
 		}
 	}
 	if labelled(node, label) {
@@ -28,19 +28,43 @@ func ResourceOf(node *corev1.Node, label string) (name corev1.ResourceName, ok b
 
 // Missing tells a node that is labelled as having an accelerator and has none to offer yet.
 func Missing(node *corev1.Node, label string) bool {
-	return labelled(node, label) && !slices.ContainsFunc(Resources(), func(name corev1.ResourceName) bool { return offers(node, name) })
+	return labelled(node, label) && !offersAny(node)
 }
 
 // Requested tells a pod that asks for an accelerator.
 func Requested(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks)
+	return asks(pod.Spec.Containers) || asks(pod.Spec.InitContainers)
 }
 
-func asks(container corev1.Container) bool {
-	return slices.ContainsFunc(Resources(), func(name corev1.ResourceName) bool {
-		quantity, ok := container.Resources.Requests[name]
-		return ok && !quantity.IsZero()
-	})
+// asks is called for every pod that waits, hence without copies.
+func asks(containers []corev1.Container) bool {
+	for i := range containers {
+		for name, quantity := range containers[i].Resources.Requests {
+			if isAccelerator(name) && !quantity.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isAccelerator tells the names of Resources.
+func isAccelerator(name corev1.ResourceName) bool {
+	switch name {
+	case "nvidia.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe", "amd.com/gpu", "microsoft.com/directx":
+		return true
+	default:
+		return false
+	}
+}
+
+func offersAny(node *corev1.Node) bool {
+	for name, quantity := range node.Status.Allocatable {
+		if isAccelerator(name) && !quantity.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 func offers(node *corev1.Node, name corev1.ResourceName) bool {

@@ -64,3 +64,15 @@ func TestPodsThatAskForAnAccelerator(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryListedResourceCountsAsAnAccelerator(t *testing.T) {
+	t.Parallel()
+	for _, name := range gpu.Resources() {
+		if !gpu.Requested(simtest.Pod("p").Request(name, "1").Build()) {
+			t.Errorf("a pod that asks for %s is said to ask for no accelerator", name)
+		}
+		if got, ok := gpu.ResourceOf(simtest.Node("n").Resource(name, "1").Build(), ""); got != name || !ok {
+			t.Errorf("a node with %s is said to have %q", name, got)
+		}
+	}
+}
