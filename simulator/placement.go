@@ -27,6 +27,7 @@ type node struct {
 	sorted         []*corev1.Pod    // by namespace and name; nil: to be made
 	ports          fwk.HostPortInfo // nil: to be made
 	withPorts      int              // pods with ports of the host
+	ending         int              // pods that are being deleted
 	// withAffinity and withAntiAffinity count pods with terms of any kind, and with required terms of anti-affinity.
 	withAffinity, withAntiAffinity int
 
@@ -232,6 +233,9 @@ func (s *Snapshot) changed(n *node) {
 // countParts counts the parts of pods that few have.
 func (s *Snapshot) countParts(p *placement, times int) {
 	n, sh := p.node, p.shape
+	if p.ending() {
+		n.ending += times
+	}
 	if len(sh.ports) > 0 {
 		n.withPorts += times
 		n.ports = nil

@@ -307,6 +307,18 @@ func (s *Snapshot) Pods(nodeName string) []*corev1.Pod {
 	return nil
 }
 
+// HasEndingPods tells a node with pods that are being deleted.
+func (s *Snapshot) HasEndingPods(nodeName string) bool {
+	n, ok := s.nodes[nodeName]
+	return ok && n.ending > 0
+}
+
+// AnyPod tells whether a test is true of one of the pods on the node. They are tried in any order, until one is found.
+func (s *Snapshot) AnyPod(nodeName string, test func(*corev1.Pod) bool) bool {
+	n, ok := s.nodes[nodeName]
+	return ok && slices.ContainsFunc(n.placements, func(p *placement) bool { return test(p.pod) })
+}
+
 // NodeOfPod says where the pod lies; where it lies on several nodes, the one it was put on last. ok is false if it is nowhere.
 func (s *Snapshot) NodeOfPod(pod *corev1.Pod) (nodeName string, ok bool) {
 	var last *placement

@@ -58,7 +58,8 @@ func classify(seen observation.Observation) classified {
 	}
 	for _, group := range seen.Groups {
 		startup[group.ID] = group.Options.MaxNodeStartupTime
-		out.of[group.ID] = &members{providerIDs: map[string]bool{}}
+		size := max(0, group.Target)
+		out.of[group.ID] = &members{providerIDs: make(map[string]bool, size), nodes: make([]member, 0, size)}
 	}
 	for _, node := range seen.Nodes {
 		out.providerIDs[node.Spec.ProviderID] = true

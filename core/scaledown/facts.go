@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/simulator/drain"
+	"example.com/cluster-autoscaler/simulator/podfacts"
 	"example.com/cluster-autoscaler/simulator/utilization"
 )
 
@@ -45,10 +46,7 @@ func (u *update) factsOf(node *corev1.Node) *facts {
 	version := u.in.Snapshot.Version(node.Name)
 	f := u.facts[node.Name]
 	if f == nil || f.version != version || f.passing {
-		f = &facts{version: version}
-		for _, pod := range u.in.Snapshot.Pods(node.Name) {
-			f.passing = f.passing || pod.DeletionTimestamp != nil
-		}
+		f = &facts{version: version, passing: u.in.Snapshot.HasEndingPods(node.Name)}
 		u.facts[node.Name] = f
 	}
 	f.plan = u.plans
@@ -66,6 +64,10 @@ func (u *update) emptiness(c candidate) int {
 	if f.emptiness != emptinessUnset {
 		return f.emptiness
 	}
+	if u.in.Snapshot.AnyPod(c.node.Name, ordinary) {
+		f.emptiness = occupied
+		return f.emptiness
+	}
 	found := drain.Evaluate(u.in.Snapshot.Pods(c.node.Name), drain.Context{At: u.now, Options: DrainRules(u.options.ScaleDown)})
 	switch {
 	case f.version == 0: // it is not in the snapshot
@@ -78,6 +80,12 @@ func (u *update) emptiness(c candidate) int {
 		f.emptiness = empty
 	}
 	return f.emptiness
+}
+
+// ordinary tells a pod that either can be moved or blocks, whatever the rules: nothing about it lets it stay behind or be waited for.
+func ordinary(pod *corev1.Pod) bool {
+	return len(pod.Annotations) == 0 && pod.DeletionTimestamp == nil && !podfacts.IsDaemonSet(pod) &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
 // utilization is how used the node is.
