@@ -32,7 +32,7 @@ func TestAnOrdinaryPodEitherMovesOrBlocks(t *testing.T) {
 			continue
 		}
 		told++
-		for _, options := range []config.ScaleDown{{}, {SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true}} {
+		for _, options := range []config.ScaleDown{{}, {SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true}} {
 			found := drain.Evaluate([]*corev1.Pod{pod}, drain.Context{At: simtest.Epoch, Options: DrainRules(options)})
 			if found.Blocking == nil && len(found.Move) == 0 {
 				t.Errorf("a pod %s neither blocks nor moves", name)
