@@ -130,7 +130,7 @@ func (p *player) nextStep(since time.Duration) time.Duration {
 func (w *world) summary() Line {
 	s := summary{
 		heading: about("Summary", w.since()), NodeGroups: map[string]groupSummary{}, PendingPods: []string{},
-		Nodes: len(w.nodes.keys), Evictions: of(w.counts.evictions, ""), Iterations: w.counts.iterations,
+		Nodes: len(w.nodes.by), Evictions: of(w.counts.evictions, ""), Iterations: w.counts.iterations,
 	}
 	ready := map[string]int{}
 	for _, node := range w.nodes.all() {

@@ -21,8 +21,11 @@ func keyOf(object metav1.Object) string {
 // changed, only replaced.
 type table[T metav1.Object] struct {
 	store cache.Store
-	keys  []string
 	by    map[string]T
+	// keys are those of by, in order, as of the last time that somebody asked; come are those that may have joined since, in any order, and left
+	// is set if some have gone. Sorting each in at once would take a cluster of many pods more time than all else.
+	keys, come []string
+	left       bool
 	// sorted are the objects in the order of keys; nil: to be made.
 	sorted []T
 }
@@ -35,8 +38,7 @@ func newTable[T metav1.Object](store cache.Store) *table[T] {
 func (t *table[T]) put(object T) error {
 	key := keyOf(object)
 	if _, known := t.by[key]; !known {
-		at, _ := slices.BinarySearch(t.keys, key)
-		t.keys = slices.Insert(t.keys, at, key)
+		t.come = append(t.come, key)
 	}
 	t.by[key], t.sorted = object, nil
 	return t.store.Add(object)
@@ -48,23 +50,42 @@ func (t *table[T]) drop(key string) error {
 	if !known {
 		return nil
 	}
-	if at, found := slices.BinarySearch(t.keys, key); found {
-		t.keys = slices.Delete(t.keys, at, at+1)
-	}
 	delete(t.by, key)
-	t.sorted = nil
+	t.left, t.sorted = true, nil
 	return t.store.Delete(object)
 }
 
 // all are the objects in the order of their keys. The slice is shared, and good until the table changes.
 func (t *table[T]) all() []T {
 	if t.sorted == nil {
+		t.sortKeys()
 		t.sorted = make([]T, 0, len(t.keys))
 		for _, key := range t.keys {
 			t.sorted = append(t.sorted, t.by[key])
 		}
 	}
 	return t.sorted
+}
+
+// sortKeys brings keys up to date.
+func (t *table[T]) sortKeys() {
+	if t.left {
+		t.keys = slices.DeleteFunc(t.keys, func(key string) bool { _, there := t.by[key]; return !there })
+		t.come = slices.DeleteFunc(t.come, func(key string) bool { _, there := t.by[key]; return !there })
+		t.left = false
+	}
+	if len(t.come) == 0 {
+		return
+	}
+	slices.Sort(t.come)
+	merged := make([]string, 0, len(t.keys)+len(t.come))
+	old := t.keys
+	for _, key := range t.come {
+		at, _ := slices.BinarySearch(old, key)
+		merged, old = append(append(merged, old[:at]...), key), old[at:]
+	}
+	// One that went and came again is in both.
+	t.keys, t.come = slices.Compact(append(merged, old...)), nil
 }
 
 // pods is the table of pods with what is asked of it often.
