@@ -193,6 +193,51 @@ spec: {maxSize: 4, nodeSelector: {pool: p}, template: {metadata: {labels: {pool:
     - {by: 2m, event: ScaleDownFailed, node: workers-0}
     - {by: 6m, removed: [workers-0]}
 `,
+		"a group of a dump that is applied anew keeps its looks": `
+apiVersion: scenario.cluster-autoscaler/v1
+kind: NodeGroup
+metadata: {name: pool}
+spec: {maxSize: 1, nodeSelector: {pool: p}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: first, labels: {pool: p}}
+status: {capacity: {cpu: "4", memory: 16Gi}}
+---
+` + pods("4", "") + head + `
+  duration: 6m
+  timeline:
+    - at: 2m
+      apply:
+        - {apiVersion: scenario.cluster-autoscaler/v1, kind: NodeGroup, metadata: {name: pool}, spec: {maxSize: 2, nodeSelector: {pool: p}}}
+        - {apiVersion: v1, kind: Node, metadata: {name: first, labels: {pool: p, other: label}}, status: {capacity: {cpu: "4", memory: 16Gi}}}
+  expect:
+    - {at: 119s, nodeGroup: pool, targetSize: 1}
+    - {by: 3m, nodeGroup: pool, targetSize: 2}
+    - {at: 5m, pendingPods: 0}
+    - {always: true, nodeGroup: pool, maxTargetSize: 2}
+`,
+		"a small pod is placed beside a large one of its owner that fits nowhere": group(", nodes: 1") + `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: rs, namespace: default, uid: rs}
+spec: {replicas: 2, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: large, namespace: default, labels: {app: a}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: rs, uid: rs, controller: true}]}
+spec: {containers: [{name: c, resources: {requests: {cpu: "99"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: small, namespace: default, labels: {app: a}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: rs, uid: rs, controller: true}]}
+spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+---
+` + head + `
+  duration: 2m
+  expect:
+    - {at: 1m, pendingPods: 1}
+`,
 		"an iteration that fails is an event": group("") + head + `
   duration: 3m
   timeline:

@@ -22,10 +22,13 @@ const codeOutOfResources = "OutOfResources"
 // putGroup creates a node group, or changes the one of that name.
 func (w *world) putGroup(group document.ResolvedGroup) error {
 	id := cloudprovider.GroupID(group.NodeGroup.Metadata.Name)
-	described := describe(group)
 	w.interfered()
 	if _, exists := w.cloud.Group(id); exists {
-		return w.replaceGroup(id, described, group)
+		return w.replaceGroup(id, group)
+	}
+	described := describe(group)
+	for i, node := range group.Existing {
+		described.Existing = append(described.Existing, existing(node, group.ExistingVariants[i]))
 	}
 	target := group.Target
 	described.Target = min(target, unitsOf(described))
@@ -47,10 +50,14 @@ func (w *world) putGroup(group document.ResolvedGroup) error {
 }
 
 // replaceGroup changes the description of a group. Its machines stay as they are.
-func (w *world) replaceGroup(id cloudprovider.GroupID, described simulated.Group, group document.ResolvedGroup) error {
+func (w *world) replaceGroup(id cloudprovider.GroupID, group document.ResolvedGroup) error {
+	described := describe(group)
 	err := w.cloud.Update(id, func(g *simulated.Group) {
 		described.Target, described.Existing, described.NodeName = g.Target, g.Existing, g.NodeName
 		described.Fate = g.Fate
+		if len(described.Templates) == 0 {
+			described.Templates = g.Templates
+		}
 		*g = described
 	})
 	if err != nil {
@@ -77,7 +84,7 @@ func unitsOf(g simulated.Group) int {
 	return units
 }
 
-// describe says what the simulated cloud has to know of a group.
+// describe says what the simulated cloud has to know of a group, except its machines.
 func describe(group document.ResolvedGroup) simulated.Group {
 	name, spec := group.NodeGroup.Metadata.Name, group.NodeGroup.Spec
 	g := simulated.Group{
@@ -91,9 +98,6 @@ func describe(group document.ResolvedGroup) simulated.Group {
 	}
 	if spec.Stock != nil {
 		g.Stock = map[string]int{"": *spec.Stock}
-	}
-	for i, node := range group.Existing {
-		g.Existing = append(g.Existing, existing(node, group.ExistingVariants[i]))
 	}
 	return g
 }

@@ -3,10 +3,12 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,7 +30,7 @@ func (w *world) schedule(ctx context.Context) error {
 	if err := w.lookAround(); err != nil {
 		return err
 	}
-	turn := &turn{w: w, rooms: w.roomsOf(w.nodes.all()), hopeless: map[shape]bool{}}
+	turn := &turn{w: w, rooms: w.roomsOf(w.nodes.all()), hopeless: map[shape][]*corev1.Pod{}}
 	for _, pod := range queue {
 		if err := turn.place(ctx, pod); err != nil {
 			return err
@@ -69,7 +71,7 @@ func (w *world) lookAround() error {
 	return err
 }
 
-// shape is what pods have in common that the scheduler cannot tell apart.
+// shape is what pods have in common that the scheduler may not be able to tell apart: most pods of one owner are alike, but owners change.
 type shape struct {
 	owner    types.UID
 	priority int32
@@ -92,15 +94,22 @@ func shapeOf(pod *corev1.Pod) (shape, bool) {
 type turn struct {
 	w     *world
 	rooms []*room
-	// hopeless are shapes of which one pod was found to fit nowhere, not even by preemption. Within a turn, room only becomes less.
-	hopeless map[shape]bool
+	// hopeless are, by shape, pods that were found to fit nowhere, not even by preemption. Within a turn, room only becomes less.
+	hopeless map[shape][]*corev1.Pod
+}
+
+// isHopeless tells a pod that is like one that fits nowhere.
+func (t *turn) isHopeless(pod *corev1.Pod, of shape) bool {
+	return slices.ContainsFunc(t.hopeless[of], func(other *corev1.Pod) bool {
+		return maps.Equal(pod.Labels, other.Labels) && equality.Semantic.DeepEqual(&pod.Spec, &other.Spec)
+	})
 }
 
 // place finds a node for the pod and binds it, or says that there is none.
 func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
 	w := t.w
 	alike, shared := shapeOf(pod)
-	if shared && t.hopeless[alike] {
+	if shared && t.isHopeless(pod, alike) {
 		return w.refuse(pod)
 	}
 	if nominated := pod.Status.NominatedNodeName; nominated != "" {
@@ -122,11 +131,14 @@ func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || nominated {
 		return err
 	}
-	if shared {
-		t.hopeless[alike] = true
+	if shared && len(t.hopeless[alike]) < maxAlike {
+		t.hopeless[alike] = append(t.hopeless[alike], pod)
 	}
 	return w.refuse(pod)
 }
+
+// maxAlike bounds how many pods of one shape others are compared with.
+const maxAlike = 8
 
 // misses is how many of the best nodes are tried one by one before asking whether the pod fits anywhere at all.
 const misses = 3

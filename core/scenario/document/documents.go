@@ -361,9 +361,10 @@ type ResolvedGroup struct {
 	// Existing are its nodes, in the order of the documents.
 	Existing []*corev1.Node
 	// ExistingVariants are, for each of Existing, the key of the template that it looks like: the first of the same zone and type, else of
-	// the same zone, else the first.
+	// the same zone, else the first. Empty without Templates.
 	ExistingVariants []string
-	// Templates are what its new nodes look like, at least one: from the document, else copied from its nodes.
+	// Templates are what its new nodes look like: from the document, else copied from its nodes. Empty, for a group that takes the place of one
+	// that exists: as that one's.
 	Templates []cloudprovider.TemplateVariant
 }
 

@@ -153,6 +153,10 @@ func (f *finisher) resolveGroup(group *NodeGroup, members []*corev1.Node) {
 	if len(resolved.Templates) == 0 {
 		resolved.Templates = f.copied(members)
 	}
+	if len(resolved.Templates) == 0 && f.exists(group) {
+		f.out.Groups = append(f.out.Groups, resolved) // its new nodes look as they did
+		return
+	}
 	if len(resolved.Templates) == 0 {
 		if !group.Spec.WithoutTemplate {
 			f.where(groupKey(group.Metadata.Name)).bad("spec.template", "is required: the group has no node to copy it from")
@@ -174,6 +178,11 @@ func (f *finisher) resolveGroup(group *NodeGroup, members []*corev1.Node) {
 		resolved.Target = *group.Spec.TargetSize
 	}
 	f.out.Groups = append(f.out.Groups, resolved)
+}
+
+// exists tells a group that takes the place of another one of its name.
+func (f *finisher) exists(group *NodeGroup) bool {
+	return slices.ContainsFunc(f.groups, func(g *NodeGroup) bool { return g != group && g.Metadata.Name == group.Metadata.Name })
 }
 
 // template is a fresh node of that look.
