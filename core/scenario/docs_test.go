@@ -1,0 +1,22 @@
+package scenario_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTheReferenceOfTheDocsPlaysAsItSays(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, behind, found := strings.Cut(string(text), "```yaml\n")
+	reference, _, closed := strings.Cut(behind, "```\n")
+	if !found || !closed {
+		t.Fatal("there is no reference")
+	}
+	if lines, result := play(t, "docs/simulate.md", reference, nil); result.Failed > 0 {
+		t.Errorf("%d expectations are not met:\n%s", result.Failed, lines)
+	}
+}
