@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/simtest"
@@ -25,6 +26,18 @@ func TestTheFastPathAnswersAsTheFrameworkWhereItOnceDidNot(t *testing.T) {
 				p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "made"}
 			})},
 		},
+		"a node without one of the labels that pods are spread over, which counts for none of them": {
+			nodes: []simtest.NodeBuilder{node.Zone("a").Label("rack", "1"), simtest.Node("m").Zone("b")},
+			there: []simtest.PodBuilder{simtest.Pod("r").Label("app", "a").On("n")},
+			asked: []simtest.PodBuilder{pod.Label("app", "a").With(func(p *corev1.Pod) {
+				for _, key := range []string{corev1.LabelTopologyZone, "rack"} {
+					p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+						MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+						LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+					})
+				}
+			})},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,5 +56,23 @@ func TestTheFastPathAnswersAsTheFrameworkWhereItOnceDidNot(t *testing.T) {
 			must(t, second(contest.snapshot.Sync(simulator.Cluster{Nodes: world.Cluster.Nodes, Pods: world.Cluster.Pods})))
 			contest.compareAll(t)
 		})
+	}
+}
+
+func TestALabelCountsAsSoonAsAPodComesThatReadsIt(t *testing.T) {
+	t.Parallel()
+	scheduler, snapshot := simtest.Scheduler(t), simtest.Snapshot(t, nodes("n"), nil)
+	asked := simtest.Pod("p").Label("tier", "web").Build()
+	fits := func() bool {
+		rejection, err := scheduler.Check(t.Context(), snapshot, asked, "n")
+		must(t, err)
+		return rejection == nil
+	}
+	if !fits() {
+		t.Fatal("the pod does not fit on an empty node")
+	}
+	must(t, snapshot.AddPod(simtest.Pod("shy").AntiAffinity(corev1.LabelHostname, "tier", "web").Build(), "n"))
+	if fits() {
+		t.Error("the pod fits beside one that wants to be away from it")
 	}
 }

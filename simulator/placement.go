@@ -245,8 +245,7 @@ func (s *Snapshot) countParts(p *placement, times int) {
 		s.index.stale = true
 	}
 	if len(sh.antiAffinity) > 0 {
-		n.withAntiAffinity += times
-		s.index.stale = true
+		n.withAntiAffinity += times // which is affinity, too
 	}
 }
 

@@ -44,7 +44,6 @@ func (v *nodeView) remove(info *framework.NodeInfo, p *placement) {
 		return
 	}
 	// The framework keeps a set of ports, not counts: what others still hold is taken anew.
-	info.UsedPorts = fwk.HostPortInfo{}
 	for ip, ports := range v.node.usedPorts() {
 		for port := range ports {
 			info.UsedPorts.Add(ip, port.Protocol, port.Port)
