@@ -28,7 +28,7 @@ func tightened(ctx context.Context, in In, classes []ranked, packed Result) (*Re
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("estimating: %w", ctx.Err())
 		case err != nil || len(result.New) >= most: // when in doubt, the packing found first is right
-			return nil, nil //nolint:nilnil,nilerr // said above
+			return nil, nil //nolint:nilnil // said above
 		default:
 			return &result, nil
 		}

@@ -60,11 +60,6 @@ func (a *amounts) find(name corev1.ResourceName) (index int, found bool) {
 	return len(a.scalars), false
 }
 
-// nothing tells amounts that ask for no resource at all, not even for zero of a scalar.
-func (a *amounts) nothing() bool {
-	return a.cpu == 0 && a.memory == 0 && a.storage == 0 && len(a.scalars) == 0
-}
-
 func (a *amounts) equal(b *amounts) bool {
 	return a.cpu == b.cpu && a.memory == b.memory && a.storage == b.storage && slices.Equal(a.nonZero(), b.nonZero())
 }

@@ -241,9 +241,7 @@ func (s *Snapshot) refound() {
 	csiWaiting := s.csiWaiting
 	s.clear()
 	s.refill(cluster)
-	for name, csi := range csiWaiting {
-		s.csiWaiting[name] = csi
-	}
+	maps.Copy(s.csiWaiting, csiWaiting)
 }
 
 // cluster is what the snapshot's base was made of, pods that wait included.

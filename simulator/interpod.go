@@ -72,11 +72,9 @@ type nearness struct {
 	// shunning are those groups of placed pods that want to be away from these pods.
 	shunning []*tally
 
-	// seen is how many of the snapshot's groups were looked at, namespaceLabels what was known of the namespace then, names what the
-	// kind's own terms were called then.
+	// seen is how many of the snapshot's groups were looked at, namespaceLabels what was known of the namespace then.
 	seen            int
 	namespaceLabels labels.Set
-	names           string
 }
 
 // resolved are the terms with the namespaces that their selectors select now.

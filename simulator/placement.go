@@ -261,7 +261,7 @@ func (s *Snapshot) count(p *placement, times int) {
 		p.labels = s.labelsOf(p.pod)
 	}
 	for _, t := range p.labels.tallies {
-		if !(t.living && p.ending()) {
+		if !t.living || !p.ending() {
 			t.add(p.node, times)
 		}
 	}

@@ -138,10 +138,7 @@ func newRing(nodes int, search Search) ring {
 		return r
 	}
 	start := ((search.StartAfter+1)%nodes + nodes) % nodes
-	if start < from {
-		start = from
-	}
-	r.start = start - from
+	r.start = max(start, from) - from
 	return r
 }
 

@@ -50,10 +50,11 @@ func pictureOf(seen observation.Observation) picture {
 		if csi := seen.Snapshot.CSINode(node.Name); csi != nil {
 			line += " csi@" + csi.ResourceVersion
 		}
+		var pods []string
 		for _, pod := range seen.Snapshot.Pods(node.Name) {
-			line += " " + podName(pod)
+			pods = append(pods, podName(pod))
 		}
-		p.OnNodes = append(p.OnNodes, fmt.Sprint(line, " asks ", seen.Snapshot.Requested(node.Name)))
+		p.OnNodes = append(p.OnNodes, fmt.Sprint(line, pods, " asks ", seen.Snapshot.Requested(node.Name)))
 	}
 	for _, node := range seen.Snapshot.Nodes() {
 		if !slices.Contains(seen.Nodes, node) {

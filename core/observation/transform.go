@@ -81,7 +81,7 @@ func (t *trimmer) template(spec *corev1.PodSpec) {
 // which is found out before anything is made.
 
 func trimMeta(p *pool, m *metav1.ObjectMeta, kin *kin) {
-	m.ManagedFields, m.Finalizers, m.GenerateName, m.SelfLink = nil, nil, "", ""
+	m.ManagedFields, m.Finalizers, m.GenerateName = nil, nil, ""
 	m.Namespace = kin.namespace
 	m.Labels = share(&kin.labels, m.Labels, sameMap, p.stringMap)
 	m.OwnerReferences = share(&kin.owners, m.OwnerReferences, sameOwners, p.ownerList)

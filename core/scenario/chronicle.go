@@ -195,7 +195,7 @@ func unhelped(verdict report.PodVerdict) bool {
 		return true
 	case report.PodLeftAlone:
 		switch verdict.Own.(type) {
-		case nil, report.TooYoung, report.Upcoming: // it passes by itself
+		case nil, report.TooYoung, report.Upcoming, report.CoolDown: // it passes by itself
 			return false
 		default:
 			return true

@@ -211,6 +211,7 @@ func (w *world) next(s shape, size size, n int) (objects int, took time.Duration
 }
 
 func measure(b *testing.B, s shape, size size, frameworkOnly bool) {
+	b.Helper()
 	b.ReportAllocs()
 	sum := sums{}
 	if s.update == nil {
@@ -256,6 +257,7 @@ func measure(b *testing.B, s shape, size size, frameworkOnly bool) {
 
 // reportHeap says how much of the heap is in use once garbage was collected, and how much of that is objects rather than gaps between them.
 func reportHeap(b *testing.B) {
+	b.Helper()
 	runtime.GC()
 	runtime.GC() // what finalizers have let go of
 	var stats runtime.MemStats
@@ -289,6 +291,7 @@ func (s *sums) addChanges(objects int, took time.Duration) {
 }
 
 func (s *sums) report(b *testing.B) {
+	b.Helper()
 	each := func(total time.Duration, by int, unit string) {
 		if total > 0 && by > 0 {
 			b.ReportMetric(float64(total.Nanoseconds())/float64(by)/1e3, unit)

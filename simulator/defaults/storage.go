@@ -55,12 +55,12 @@ func SetStorageClass(claims []*corev1.PersistentVolumeClaim, classes []*storagev
 	if len(candidates) == 0 {
 		return
 	}
-	class := slices.MinFunc(candidates, func(a, b *storagev1.StorageClass) int {
+	name := slices.MinFunc(candidates, func(a, b *storagev1.StorageClass) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	}).Name
 	for _, claim := range claims {
 		if claim.Spec.StorageClassName == nil && claim.Annotations[corev1.BetaStorageClassAnnotation] == "" {
-			claim.Spec.StorageClassName = new(class.Name)
+			claim.Spec.StorageClassName = &name
 		}
 	}
 }

@@ -87,8 +87,7 @@ func (c conformer) list(value any, t reflect.Type, report at) {
 // fieldsOf are the types of a struct's fields by their names in JSON, those of embedded structs among them.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":

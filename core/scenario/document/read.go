@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -191,7 +191,7 @@ func (s scope) name(k key) bool {
 			s.bad(part.field, "is %d characters long, want at most %d", length, validation.DNS1123SubdomainMaxLength)
 			return false
 		}
-		if faults := path.IsValidPathSegmentName(part.value); len(faults) > 0 {
+		if faults := content.IsPathSegmentName(part.value); len(faults) > 0 {
 			s.bad(part.field, "%q is not a name: it %s", part.value, strings.Join(faults, ", "))
 			return false
 		}

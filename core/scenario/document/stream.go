@@ -140,8 +140,8 @@ func (s *splitter) skipToDocument() (found bool, err error) {
 			s.line++
 			_, _ = s.in.Discard(1)
 		case ' ', '\r', '\t':
-			if found, err := s.skipBlank(); found || err != nil {
-				return found, err
+			if s.skipBlank() {
+				return true, nil
 			}
 		case '#', '%':
 			if _, err := s.readLine(nil); err != nil && !errors.Is(err, io.EOF) {
@@ -159,23 +159,23 @@ func (s *splitter) skipToDocument() (found bool, err error) {
 
 // skipBlank skips a line of blanks, or returns true if the line that starts with a blank holds something. Its blanks stay: they are
 // indentation.
-func (s *splitter) skipBlank() (found bool, err error) {
+func (s *splitter) skipBlank() (found bool) {
 	for n := 1; ; n++ {
 		ahead, err := s.in.Peek(n)
 		if len(ahead) < n {
 			if errors.Is(err, io.EOF) {
 				_, _ = s.in.Discard(len(ahead))
-				return false, nil
+				return false
 			}
-			return true, nil // a line of nothing but blanks, longer than the buffer
+			return true // a line of nothing but blanks, longer than the buffer
 		}
 		switch ahead[n-1] {
 		case ' ', '\t', '\r':
 		case '\n', '#':
 			_, _ = s.in.Discard(n - 1)
-			return false, nil
+			return false
 		default:
-			return true, nil
+			return true
 		}
 	}
 }
