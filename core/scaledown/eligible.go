@@ -59,7 +59,7 @@ func (u *update) outside(node *corev1.Node) report.Reason {
 	if u.in.Seen.Gone[node.Name] {
 		return report.UnexpectedError{Error: "its machine does not exist any more"}
 	}
-	if g := u.groups[node.Name]; g != nil && slices.Contains(g.state.NotStarted, node.Name) {
+	if g := u.groupOf(node); g != nil && slices.Contains(g.state.NotStarted, node.Name) {
 		if _, there := u.in.Snapshot.Node(node.Name); !there {
 			return report.NotReached{Limit: "it is still starting"}
 		}
@@ -73,7 +73,7 @@ func (u *update) overlooked(node *corev1.Node, unknown error) report.Reason {
 		return report.UnexpectedError{Error: "its node group cannot be told: " + unknown.Error()}
 	}
 	id, member := u.in.Seen.Members[node.Name]
-	g := u.groups[node.Name]
+	g := u.groupOf(node)
 	switch {
 	case !member:
 		return report.NotAutoscaled{}
@@ -112,7 +112,7 @@ func (u *update) eligible(c candidate) (used utilization.Utilization, why report
 	if node.Annotations[DisabledAnnotation] == "true" {
 		return used, report.ScaleDownDisabledAnnotation{}
 	}
-	options := u.groups[node.Name].Options
+	options := u.groupOf(node).Options
 	accelerator, hasGPU := gpu.ResourceOf(node, u.in.Seen.GPULabel)
 	threshold := options.ScaleDownUtilizationThreshold
 	if hasGPU {

@@ -24,9 +24,11 @@ func (u *update) remember() {
 		t.uid = r.node.UID
 		unneeded[r.node.Name], r.since = t, t.since
 	}
-	for _, node := range u.in.Seen.Nodes {
-		if t, was := u.timerOf(node); was && u.notReached[node.Name] {
-			resting[node.Name] = t
+	if len(u.notReached) > 0 {
+		for _, node := range u.in.Seen.Nodes {
+			if t, was := u.timerOf(node); was && u.notReached[node.Name] {
+				resting[node.Name] = t
+			}
 		}
 	}
 	u.unneeded, u.resting = unneeded, resting
@@ -160,17 +162,18 @@ func (u *update) softTaint(empty, drained []*removable) SoftTaint {
 		going[r.node.Name] = true
 	}
 	for _, node := range u.in.Seen.Nodes {
-		_, hard := taints.Find(node, taints.ToBeDeleted)
-		_, resting := u.resting[node.Name]
-		if u.groups[node.Name] == nil || hard || going[node.Name] || resting {
-			continue
-		}
 		_, marked := taints.Find(node, taints.DeletionCandidate)
 		_, unneeded := u.unneeded[node.Name]
+		if marked == unneeded {
+			continue
+		}
+		_, hard := taints.Find(node, taints.ToBeDeleted)
+		_, resting := u.resting[node.Name]
 		switch {
-		case marked && !unneeded:
+		case u.groupOf(node) == nil || hard || going[node.Name] || resting:
+		case marked:
 			out.Remove = append(out.Remove, node.Name)
-		case !marked && unneeded:
+		default:
 			out.Add = append(out.Add, node.Name)
 		}
 	}

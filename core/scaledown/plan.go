@@ -173,10 +173,9 @@ func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
 // update is one plan in the making.
 type update struct {
 	*Planner
-	in     In
-	now    time.Time
-	groups map[string]*group // by the names of their nodes
-	byID   map[string]*group
+	in   In
+	now  time.Time
+	byID map[string]*group
 	// deleting are the nodes whose removal is in progress.
 	deleting map[string]observation.Deletion
 	// destinations are the nodes that may take pods in.
@@ -209,7 +208,7 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 	}
 	u := &update{
 		Planner: p, in: in, now: in.Seen.At, budgets: budgets,
-		groups: make(map[string]*group, len(in.Seen.Nodes)), byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
+		byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
 		destinations: make(map[string]bool, len(in.Seen.Nodes)), verdicts: make(map[string]report.Reason, len(in.Seen.Nodes)), notReached: map[string]bool{},
 	}
 	for _, seen := range in.Seen.Groups {
@@ -221,14 +220,17 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 			g.deleting++
 		}
 	}
-	for name, id := range in.Seen.Members {
-		if g := u.byID[string(id)]; g != nil {
-			u.groups[name] = g
-		}
-	}
 	p.rhythm.note(u.now)
 	p.plans++
 	return u, nil
+}
+
+// groupOf is the group of the node; nil: it has none, or one that could not be described.
+func (u *update) groupOf(node *corev1.Node) *group {
+	if id, member := u.in.Seen.Members[node.Name]; member {
+		return u.byID[string(id)]
+	}
+	return nil
 }
 
 func (u *update) addGroup(seen observation.Group) {

@@ -17,6 +17,9 @@ const virtualKubelet = "virtual-kubelet"
 // selectable returns the nodes found removable that may go now, empty ones first, then those whose budgets allow all of their pods to
 // move at once (scale-down 3.8). The others are kept, with the reason.
 func (u *update) selectable() []*removable {
+	if len(u.found) == 0 {
+		return nil
+	}
 	left := u.headroom()
 	var empty, drained []*removable
 	for _, r := range u.found {
@@ -77,7 +80,11 @@ type headroom struct {
 // headroom adds up what all nodes have beyond the minimums (scale-down 3.8.1).
 func (u *update) headroom() *headroom {
 	h := &headroom{left: map[string]int64{}, of: map[cloudprovider.GroupID]map[string]int64{}}
-	if len(u.in.Seen.Limits.Min) == 0 {
+	limited := false
+	for _, minimum := range u.in.Seen.Limits.Min {
+		limited = limited || minimum > 0
+	}
+	if !limited {
 		return h
 	}
 	usage := map[string]int64{}

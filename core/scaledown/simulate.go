@@ -155,7 +155,7 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	verdict := u.budgets.CanRemove(pods.Move)
 	u.budgets.Lower(pods.Move)
 	return &removable{
-		node: node, group: u.groups[node.Name], ready: readiness.Of(node).Ready,
+		node: node, group: u.groupOf(node), ready: readiness.Of(node).Ready,
 		move: pods.Move, onCompletion: pods.OnCompletion, risky: !verdict.Parallel,
 	}, nil, nil
 }
