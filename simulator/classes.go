@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // Classes sorts pods into classes: pods of one class fit on the same nodes, are in each other's way in the same manner, and may stand for each other
@@ -46,7 +44,7 @@ func (s *Scheduler) Classes(snap *Snapshot, pods []*corev1.Pod) []int {
 func (s *Scheduler) standsForOthers(known *knownPod) bool {
 	spec := &known.pod.Spec
 	switch {
-	case podfacts.HasResourceClaims(known.pod):
+	case known.claims:
 		return false
 	case spec.NodeName != "" || s.spreadsByDefault && len(spec.TopologySpreadConstraints) == 0:
 		return false

@@ -93,11 +93,10 @@ type placement struct {
 	next   *placement // of the same pod on another node
 	// base: the pod is there in the cluster, not for a trial.
 	base bool
-	info *framework.PodInfo // nil until the framework asks
+	// ending: the pod is being deleted.
+	ending bool
+	info   *framework.PodInfo // nil until the framework asks
 }
-
-// ending tells a pod that is being deleted.
-func (p *placement) ending() bool { return p.pod.DeletionTimestamp != nil }
 
 // knownPod is what was worked out about a pod.
 type knownPod struct {
@@ -105,6 +104,8 @@ type knownPod struct {
 	key   string
 	shape *shape
 	held  *amounts
+	// ending: the pod is being deleted. claims: it has resource claims, of whatever origin.
+	ending, claims bool
 
 	kind        *kind
 	kindVersion int
@@ -144,7 +145,9 @@ func (s *Snapshot) knowAll(pods []*corev1.Pod) []*knownPod {
 
 // learn fills in what is known of the pod, and remembers it.
 func (s *Snapshot) learn(pod *corev1.Pod, known *knownPod) *knownPod {
-	*known = knownPod{pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod)}
+	*known = knownPod{
+		pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod), ending: pod.DeletionTimestamp != nil, claims: podfacts.HasResourceClaims(pod),
+	}
 	known.held = &known.shape.held
 	if held, ok := heldByStatus(pod); ok {
 		known.held = &held
@@ -158,7 +161,7 @@ func (s *Snapshot) learn(pod *corev1.Pod, known *knownPod) *knownPod {
 
 func (s *Snapshot) newPlacement(pod *corev1.Pod, key string, n *node) *placement {
 	s.turn++
-	p := &placement{pod: pod, key: key, shape: s.shapeOf(pod), node: n, turn: s.turn}
+	p := &placement{pod: pod, key: key, shape: s.shapeOf(pod), node: n, turn: s.turn, ending: pod.DeletionTimestamp != nil}
 	p.held = &p.shape.held
 	if held, ok := heldByStatus(pod); ok {
 		p.held = &held
@@ -233,7 +236,7 @@ func (s *Snapshot) changed(n *node) {
 // countParts counts the parts of pods that few have.
 func (s *Snapshot) countParts(p *placement, times int) {
 	n, sh := p.node, p.shape
-	if p.ending() {
+	if p.ending {
 		n.ending += times
 	}
 	if len(sh.ports) > 0 {
@@ -261,7 +264,7 @@ func (s *Snapshot) count(p *placement, times int) {
 		p.labels = s.labelsOf(p.pod)
 	}
 	for _, t := range p.labels.tallies {
-		if !t.living || !p.ending() {
+		if !t.living || !p.ending {
 			t.add(p.node, times)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
-
-	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // query answers where the pods of one kind fit from what is known of classes and from counts, as the framework would. It is good until the
@@ -31,7 +29,7 @@ type query struct {
 // query starts a query about the pod; nil: only the framework can answer.
 func (s *Scheduler) query(ctx context.Context, snap *Snapshot, known *knownPod) (*query, error) {
 	sh := known.shape
-	if s.framework || sh.byFramework || podfacts.HasResourceClaims(known.pod) || known.pod.Spec.NodeName != "" || s.spreadsByDefault && len(known.pod.Spec.TopologySpreadConstraints) == 0 {
+	if s.framework || sh.byFramework || known.claims || known.pod.Spec.NodeName != "" || s.spreadsByDefault && len(known.pod.Spec.TopologySpreadConstraints) == 0 {
 		return nil, nil //nolint:nilnil // said above
 	}
 	m := snap.memoOf(s)

@@ -175,7 +175,7 @@ func (s *Snapshot) addTo(n *node, known *knownPod) error {
 		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, n.object.Name)
 	}
 	s.turn++
-	p := &placement{pod: pod, key: known.key, shape: known.shape, held: known.held, node: n, turn: s.turn}
+	p := &placement{pod: pod, key: known.key, shape: known.shape, held: known.held, node: n, turn: s.turn, ending: known.ending}
 	s.record(change{placed: p, version: n.version})
 	s.place(p)
 	return nil

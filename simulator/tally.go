@@ -154,7 +154,7 @@ func (s *Snapshot) fill(t *tally) {
 					p.labels.counted = t.counts(p.labels)
 				}
 			}
-			if p.labels.counted && (!t.living || !p.ending()) {
+			if p.labels.counted && (!t.living || !p.ending) {
 				t.add(n, 1)
 			}
 		}

@@ -120,7 +120,7 @@ func (s *Snapshot) verifyCounts(sampled func(name string) bool) error {
 			continue
 		}
 		err := s.verifyTally(t, func(p *placement) int {
-			if t.living && p.ending() || !t.counts(s.labelsOf(p.pod)) {
+			if t.living && p.pod.DeletionTimestamp != nil || !t.counts(s.labelsOf(p.pod)) {
 				return 0
 			}
 			return 1
