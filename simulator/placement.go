@@ -33,7 +33,27 @@ type node struct {
 
 	class        *nodeClass
 	classVersion int
-	view         nodeView
+	// topology are those labels that were asked for as topology keys.
+	topology []topologyLabel
+	view     nodeView
+}
+
+// topologyLabel is a label that a node has, or has not.
+type topologyLabel struct {
+	key, value string
+	ok         bool
+}
+
+// label is the node's label of this key, which is one of few that are asked for often.
+func (n *node) label(key string) (value string, ok bool) {
+	for i := range n.topology {
+		if n.topology[i].key == key {
+			return n.topology[i].value, n.topology[i].ok
+		}
+	}
+	value, ok = n.object.Labels[key]
+	n.topology = append(n.topology, topologyLabel{key: key, value: value, ok: ok})
+	return value, ok
 }
 
 func newNode(object *corev1.Node, csi *storagev1.CSINode, injected uint64) *node {
@@ -45,7 +65,7 @@ func newNode(object *corev1.Node, csi *storagev1.CSINode, injected uint64) *node
 
 // set takes over the node object.
 func (n *node) set(object *corev1.Node) {
-	n.object, n.class = object, nil
+	n.object, n.class, n.topology = object, nil, nil
 	allocatable := framework.NewResource(object.Status.Allocatable)
 	n.offered, n.allowedPods = amountsOf(allocatable), allocatable.AllowedPodNumber
 	if info := n.view.info.Load(); info != nil {
@@ -195,17 +215,22 @@ func (s *Snapshot) placementOn(n *node, key string) *placement {
 
 // place puts p on its node, without recording it.
 func (s *Snapshot) place(p *placement) {
-	n := p.node
-	p.slot = len(n.placements)
-	n.placements = append(n.placements, p)
-	s.changed(n)
-	n.taken.add(p.held, 1)
-	s.countParts(p, 1)
-	if info := n.view.info.Load(); info != nil {
+	s.attach(p)
+	s.changed(p.node)
+	if info := p.node.view.info.Load(); info != nil {
 		info.AddPodInfo(p.podInfo())
 	}
 	s.count(p, 1)
 	s.remember(p)
+}
+
+// attach puts p on its node, of which nobody else knows yet.
+func (s *Snapshot) attach(p *placement) {
+	n := p.node
+	p.slot = len(n.placements)
+	n.placements = append(n.placements, p)
+	n.taken.add(p.held, 1)
+	s.countParts(p, 1)
 }
 
 // remove takes p off its node, without recording it.

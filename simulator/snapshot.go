@@ -125,14 +125,15 @@ func (s *Snapshot) AddNode(template NodeTemplate) error {
 	}
 	s.injected++
 	n := newNode(template.Node, template.CSINode, s.injected)
+	for _, pod := range template.Pods { // before the node counts, so that undoing it undoes them at once
+		key := podfacts.Key(pod)
+		if slices.ContainsFunc(n.placements, func(p *placement) bool { return p.key == key }) {
+			return fmt.Errorf("adding node %s with its pods: pod %s/%s is listed twice", name, pod.Namespace, pod.Name)
+		}
+		s.attach(s.newPlacement(pod, key, n))
+	}
 	s.changed(n)
 	s.setNode(name, n)
-	for _, pod := range template.Pods {
-		if err := s.AddPod(pod, name); err != nil {
-			s.setNode(name, nil)
-			return fmt.Errorf("adding node %s with its pods: %w", name, err)
-		}
-	}
 	return nil
 }
 

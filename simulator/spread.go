@@ -110,7 +110,7 @@ func (a admission) test() func(*node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(a.pod)
 	return func(n *node) bool {
 		for _, key := range a.keys {
-			if _, ok := n.object.Labels[key]; !ok {
+			if _, ok := n.label(key); !ok {
 				return false
 			}
 		}

@@ -33,7 +33,7 @@ func (t *tally) enter(n *node) {
 	for len(t.at) <= n.slot {
 		t.at = append(t.at, nil)
 	}
-	value, ok := n.object.Labels[t.topologyKey]
+	value, ok := n.label(t.topologyKey)
 	if !ok || t.admits != nil && !t.admits(n) {
 		return
 	}
@@ -60,7 +60,8 @@ func (t *tally) leave(n *node) {
 		t.populated--
 		t.level(d.pods, -1)
 		if d.pods == 0 {
-			delete(t.domains, n.object.Labels[t.topologyKey])
+			value, _ := n.label(t.topologyKey)
+			delete(t.domains, value)
 		}
 	}
 }
@@ -112,7 +113,7 @@ func (t *tally) on(n *node) (pods int, ok bool) {
 			return d.pods, true
 		}
 	}
-	value, ok := n.object.Labels[t.topologyKey]
+	value, ok := n.label(t.topologyKey)
 	if !ok {
 		return 0, false
 	}
