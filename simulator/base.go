@@ -225,6 +225,9 @@ func (s *Snapshot) Advance() {
 	}
 	s.looked = false
 	s.dropTallies()
+	if len(s.nodeClasses) > 3*len(s.nodes)+s.slack/10 {
+		s.nodeKeys.version++ // makes all classes anew, without those of nodes that have gone
+	}
 	if s.bloated() {
 		s.refound()
 	}

@@ -133,3 +133,14 @@ func NeverRemember(s *Snapshot) { s.slack = -1 << 40 }
 
 // Remembered is how many shapes, sets of labels and kinds of pods the snapshot remembers.
 func Remembered(s *Snapshot) int { return len(s.shapes) + len(s.labelSets) + len(s.kinds) }
+
+// RememberedClasses is how many classes of nodes the snapshot remembers, and how many verdicts about them.
+func RememberedClasses(s *Snapshot) (classes, verdicts int) {
+	for _, m := range s.memos {
+		verdicts += len(m.verdicts)
+	}
+	return len(s.nodeClasses), verdicts
+}
+
+// SetSlack sets how much the snapshot may remember beyond what there is.
+func SetSlack(s *Snapshot, slack int) { s.slack = slack }

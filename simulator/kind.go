@@ -56,6 +56,8 @@ func (s *Snapshot) nameOf(sh *shape) string {
 type memo struct {
 	verdicts map[verdictKey]*verdict
 	states   map[*shape]*fixedState
+	// keysVersion is that of the classes of nodes which the verdicts are about.
+	keysVersion int
 }
 
 type verdictKey struct {
@@ -83,6 +85,9 @@ func (s *Snapshot) memoOf(scheduler *Scheduler) *memo {
 		for _, key := range scheduler.addedKeys {
 			s.nodeKeys.add(key)
 		}
+	}
+	if m.keysVersion != s.nodeKeys.version { // classes of before are never seen again
+		m.verdicts, m.keysVersion = map[verdictKey]*verdict{}, s.nodeKeys.version
 	}
 	return m
 }

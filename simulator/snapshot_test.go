@@ -310,3 +310,25 @@ func TestASnapshotThatRemembersTooMuchOfWhatHasGoneIsFoundedAnew(t *testing.T) {
 		t.Errorf("what waited for a node is lost: pods %v, volume limits %v", got, snapshot.CSINode("late"))
 	}
 }
+
+func TestClassesOfNodesThatHaveGoneAreForgotten(t *testing.T) {
+	t.Parallel()
+	scheduler, snapshot := simtest.Scheduler(t), simulator.NewSnapshot()
+	simulator.SetSlack(snapshot, 10)
+	// A selector by host name makes each node a class of its own.
+	asked := simtest.Pod("p").NodeSelector(corev1.LabelHostname, "n-99").Build()
+	for i := range 100 {
+		snapshot.Advance()
+		name := fmt.Sprint("n-", i)
+		must(t, snapshot.SetNode(simtest.Node(name).Build()))
+		rejection, err := scheduler.Check(t.Context(), snapshot, asked, name)
+		must(t, err)
+		if (rejection == nil) != (i == 99) {
+			t.Errorf("node %s: rejection %v", name, rejection)
+		}
+		must(t, snapshot.DeleteNode(name))
+	}
+	if classes, verdicts := simulator.RememberedClasses(snapshot); classes > 15 || verdicts > 15 {
+		t.Errorf("%d classes and %d verdicts are remembered for no node at all", classes, verdicts)
+	}
+}
