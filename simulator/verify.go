@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -50,12 +51,24 @@ func (s *Snapshot) Verify(cluster Cluster, sampled func(name string) bool) error
 			return fmt.Errorf("node %s is missing in the snapshot", name)
 		}
 	}
-	for _, csi := range cluster.CSINodes {
-		if n, ok := s.nodes[csi.Name]; ok && n.injected == 0 && n.csi != csi && !apiequality.Semantic.DeepEqual(n.csi, csi) {
-			return fmt.Errorf("node %s has other volume limits in the snapshot", csi.Name)
-		}
+	if err := s.verifyCSINodes(cluster, sampled); err != nil {
+		return err
 	}
 	return s.verifyCounts(sampled)
+}
+
+func (s *Snapshot) verifyCSINodes(cluster Cluster, sampled func(name string) bool) error {
+	wanted := make(map[string]*storagev1.CSINode, len(cluster.CSINodes))
+	for _, csi := range cluster.CSINodes {
+		wanted[csi.Name] = csi
+	}
+	for _, n := range s.index.order {
+		name := n.object.Name
+		if csi := wanted[name]; n.injected == 0 && sampled(name) && n.csi != csi && !apiequality.Semantic.DeepEqual(n.csi, csi) {
+			return fmt.Errorf("node %s has other volume limits in the snapshot", name)
+		}
+	}
+	return nil
 }
 
 func (s *Snapshot) verifyNode(n *node, object *corev1.Node, pods map[string]*corev1.Pod) error {

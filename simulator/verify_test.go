@@ -39,6 +39,7 @@ func TestASnapshotThatDiffersFromTheClusterIsToldByTheFirstDifference(t *testing
 		"a pod that has grown": {change: func(c *simulator.Cluster) {
 			c.Pods = []*corev1.Pod{p, simtest.Pod("q").Requests("2", "1Gi").On("b").Build()}
 		}, want: "another version of pod default/q"},
+		"no volume limits":    {change: func(c *simulator.Cluster) { c.CSINodes = nil }, want: "node a has other volume limits"},
 		"other volume limits": {change: func(c *simulator.Cluster) { c.CSINodes = []*storagev1.CSINode{attachLimit("a", 4)} }, want: "node a has other volume limits"},
 	} {
 		t.Run(name, func(t *testing.T) {
