@@ -55,14 +55,14 @@ func TestWhatIsWrongWithTheInputIsSaidLineByLine(t *testing.T) {
 			files: []string{documents(
 				group("g", "{maxSise: 1, maxSize: 3, template: {spec: {taint: []}, status: {capacity: {cpu: 1}}}}"),
 				ours("Pods", "p", "{template: {spec: {containers: [{resourses: {}}]}}}"),
-				scenario("{timeline: [{at: 1m, restart: {gracefuly: true}}], expect: [{by: 1m, targetsize: 3}]}"),
+				scenario("{timeline: [{at: 1m, restart: {gentle: true}}], expect: [{by: 1m, targetsize: 3}]}"),
 			)},
 			want: []string{
 				"a.yaml: document 1: spec.maxSise: there is no such field",
 				"a.yaml: document 1: spec.template.spec.taint: there is no such field",
 				"a.yaml: document 2: spec.template.spec.containers[0].resourses: there is no such field",
 				"a.yaml: document 3: spec.expect[0].targetsize: there is no such field",
-				"a.yaml: document 3: spec.timeline[0].restart.gracefuly: there is no such field",
+				"a.yaml: document 3: spec.timeline[0].restart.gentle: there is no such field",
 			},
 		},
 		"unknown fields of objects of the API are those of another version": {
