@@ -31,9 +31,7 @@ type shape struct {
 	spread                 []corev1.TopologySpreadConstraint
 	withAffinity           bool // of any kind, even preferred
 
-	// pinsNode: which nodes suit depends on more of them than their class tells.
-	pinsNode bool
-	// byFramework: nothing else can tell where the pods fit.
+	// byFramework: nothing else can tell where the pods fit. Such are pods that name nodes, or mount what can be attached.
 	byFramework bool
 
 	// groups count the pods that hold each of the anti-affinity terms; made when the first pod is placed.
@@ -211,7 +209,7 @@ func (sh *shape) readAffinity(pod *corev1.Pod) {
 	}
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(term.MatchFields) > 0 {
-			sh.pinsNode, sh.byFramework = true, true
+			sh.byFramework = true
 		}
 	}
 }

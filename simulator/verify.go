@@ -177,8 +177,8 @@ func (s *Snapshot) verifyTally(t *tally, weight func(*placement) int) error {
 	if fresh.pods != t.pods || fresh.populated != t.populated || len(fresh.domains) != len(t.domains) {
 		return fmt.Errorf("the snapshot has %d pods in %d domains instead of %d in %d", t.pods, len(t.domains), fresh.pods, len(fresh.domains))
 	}
-	for value, d := range fresh.domains {
-		if had := t.domains[value]; had == nil || *had != *d {
+	for _, value := range slices.Sorted(maps.Keys(fresh.domains)) {
+		if had := t.domains[value]; had == nil || *had != *fresh.domains[value] {
 			return fmt.Errorf("the snapshot is wrong about %s=%s", t.topologyKey, value)
 		}
 	}

@@ -3,16 +3,12 @@ package scenario
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/cluster-autoscaler/core/scenario/document"
 	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
@@ -30,9 +26,10 @@ func (w *world) schedule(ctx context.Context) error {
 	if err := w.lookAround(); err != nil {
 		return err
 	}
-	turn := &turn{w: w, rooms: w.roomsOf(w.nodes.all()), hopeless: map[shape][]*corev1.Pod{}}
-	for _, pod := range queue {
-		if err := turn.place(ctx, pod); err != nil {
+	turn := &turn{w: w, rooms: w.roomsOf(w.nodes.all()), hopeless: map[int]bool{}}
+	classes := w.scheduler.Classes(w.view, queue)
+	for i, pod := range queue {
+		if err := turn.place(ctx, pod, classes[i]); err != nil {
 			return err
 		}
 	}
@@ -71,45 +68,26 @@ func (w *world) lookAround() error {
 	return err
 }
 
-// shape is what pods have in common that the scheduler may not be able to tell apart: most pods of one owner are alike, but owners change.
-type shape struct {
-	owner    types.UID
-	priority int32
-}
-
-// shapeOf is the shape of a pod; false: it may be judged otherwise than its fellows, or its fellows otherwise after it.
-func shapeOf(pod *corev1.Pod) (shape, bool) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	affinity := pod.Spec.Affinity
-	switch {
-	case owner == nil, owner.Kind == document.OwnerDaemonSet, owner.Kind == document.OwnerStatefulSet,
-		len(pod.Spec.TopologySpreadConstraints) > 0, len(pod.Spec.Volumes) > 0, len(pod.Spec.ResourceClaims) > 0,
-		affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil):
-		return shape{}, false
-	}
-	return shape{owner: owner.UID, priority: podfacts.Priority(pod)}, true
-}
-
 // turn is one turn of the scheduler over all waiting pods.
 type turn struct {
 	w     *world
 	rooms []*room
-	// hopeless are, by shape, pods that were found to fit nowhere, not even by preemption. Within a turn, room only becomes less.
-	hopeless map[shape][]*corev1.Pod
+	// hopeless are the classes of pods that were found to fit nowhere, not even by preemption. Within a turn, room only becomes less.
+	hopeless map[int]bool
 }
 
-// isHopeless tells a pod that is like one that fits nowhere.
-func (t *turn) isHopeless(pod *corev1.Pod, of shape) bool {
-	return slices.ContainsFunc(t.hopeless[of], func(other *corev1.Pod) bool {
-		return maps.Equal(pod.Labels, other.Labels) && equality.Semantic.DeepEqual(&pod.Spec, &other.Spec)
-	})
+// standsAlone tells a pod for which another one may make room by coming, or that has room of its own already: that its like fits nowhere says
+// nothing about it.
+func standsAlone(pod *corev1.Pod) bool {
+	affinity := pod.Spec.Affinity
+	return pod.Status.NominatedNodeName != "" || len(pod.Spec.TopologySpreadConstraints) > 0 ||
+		affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil)
 }
 
 // place finds a node for the pod and binds it, or says that there is none.
-func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
+func (t *turn) place(ctx context.Context, pod *corev1.Pod, class int) error {
 	w := t.w
-	alike, shared := shapeOf(pod)
-	if shared && t.isHopeless(pod, alike) {
+	if t.hopeless[class] && !standsAlone(pod) {
 		return w.refuse(pod)
 	}
 	if nominated := pod.Status.NominatedNodeName; nominated != "" {
@@ -131,14 +109,9 @@ func (t *turn) place(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || nominated {
 		return err
 	}
-	if shared && len(t.hopeless[alike]) < maxAlike {
-		t.hopeless[alike] = append(t.hopeless[alike], pod)
-	}
+	t.hopeless[class] = true
 	return w.refuse(pod)
 }
-
-// maxAlike bounds how many pods of one shape others are compared with.
-const maxAlike = 8
 
 // misses is how many of the best nodes are tried one by one before asking whether the pod fits anywhere at all.
 const misses = 3

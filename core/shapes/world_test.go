@@ -19,7 +19,6 @@ import (
 	"k8s.io/klog/v2/textlogger"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/simulated"
 	"example.com/cluster-autoscaler/core"
 	"example.com/cluster-autoscaler/core/act"
@@ -117,7 +116,7 @@ func newWorld(tb testing.TB, c cluster, frameworkOnly bool) *world {
 	w.api, err = newAPI(c)
 	w.must(err)
 	client := newClientset(w.api)
-	w.source, err = observation.NewSource(client, w.cloud, w.clock, observationOptions(options))
+	w.source, err = observation.NewSource(client, w.cloud, w.clock, core.ObservationOptions(options))
 	w.must(err)
 	w.api.source = w.source
 	w.changes.seen = sync.NewCond(&w.changes.mu)
@@ -153,23 +152,6 @@ func (w *world) assemble(client clientset, options config.Options, frameworkOnly
 		Source: w.source, Cloud: w.cloud, Scheduler: scheduler, Expander: chain, Actuator: w.actuator, Teller: teller,
 		Health: checked, Metrics: m, Clock: w.clock,
 	}, options)
-}
-
-func observationOptions(o config.Options) observation.Options {
-	d := o.NodeGroupDefaults
-	return observation.Options{
-		BypassedSchedulers: o.Pods.BypassedSchedulers, ExpendableCutoff: o.Pods.ExpendablePriorityCutoff, Taints: core.TaintRules(o.Templates),
-		GroupDefaults: observation.GroupOptions{
-			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
-			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,
-			MaxNodeProvisionTime: d.MaxNodeProvisionTime, MaxNodeStartupTime: d.MaxNodeStartupTime,
-			IgnoreDaemonSetsUtilization: d.IgnoreDaemonSetsUtilization,
-		},
-		Limits: cloudprovider.ResourceLimits{
-			Min: map[string]int64{"cpu": o.Limits.Cores.Min, "memory": o.Limits.Memory.Min},
-			Max: map[string]int64{"cpu": o.Limits.Cores.Max, "memory": o.Limits.Memory.Max},
-		},
-	}
 }
 
 func (w *world) must(err error) {
