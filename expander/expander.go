@@ -16,12 +16,24 @@ import (
 // Option is one way to help: so many nodes of one group. There is at most one option per group.
 type Option struct {
 	Group cloudprovider.GroupID
+	// Similar are the groups among which the nodes will be spread too, in the order of the cloud; nil: none.
+	Similar []cloudprovider.GroupID
+	// Theoretical is true for a group that does not exist in the cloud yet.
+	Theoretical bool
 	// Nodes is how many nodes are added, at least 1.
 	Nodes int
 	// Pods are those that would be helped, at least one.
 	Pods []*corev1.Pod
 	// Node is what a fresh node looks like; shared, not to be changed.
 	Node *corev1.Node
+}
+
+// Question is what a chain is asked.
+type Question struct {
+	// Options in the order of the groups.
+	Options []Option
+	// ClusterNodes is how many nodes the cluster has, all of them.
+	ClusterNodes int
 }
 
 // Choice is what became of the options.
@@ -33,7 +45,7 @@ type Choice struct {
 }
 
 // strategy keeps the best of the options, by index into them, ascending. It may keep all and may be given none.
-type strategy func(ctx context.Context, options []Option) []int
+type strategy func(ctx context.Context, asked Question) []int
 
 // Chain is a sequence of strategies. It is not safe for concurrent use, because its source of randomness isn't.
 type Chain struct {
@@ -79,7 +91,8 @@ func (c *Chain) strategy(name config.Expander) strategy {
 
 // Choose takes one of the options. Each strategy narrows them down; as soon as one is left, that is the choice and the other strategies are not
 // asked. What is still equal at the end is decided at random. It may block where a strategy asks another process.
-func (c *Chain) Choose(ctx context.Context, options []Option) Choice {
+func (c *Chain) Choose(ctx context.Context, asked Question) Choice {
+	options := asked.Options
 	left := make([]int, len(options))
 	for i := range left {
 		left[i] = i
@@ -90,7 +103,7 @@ func (c *Chain) Choose(ctx context.Context, options []Option) Choice {
 		if len(left) == 1 {
 			break
 		}
-		kept := l.keep(ctx, pick(options, left))
+		kept := l.keep(ctx, Question{Options: pick(options, left), ClusterNodes: asked.ClusterNodes})
 		next := make([]int, 0, len(kept))
 		for i, at := range left {
 			if slices.Contains(kept, i) {

@@ -70,7 +70,7 @@ func TestChoose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			choice := chain.Choose(t.Context(), tc.options)
+			choice := chain.Choose(t.Context(), expander.Question{Options: tc.options})
 			got := ""
 			if choice.Taken >= 0 {
 				got = string(tc.options[choice.Taken].Group)
@@ -118,7 +118,7 @@ func TestTiesAreDrawnFromTheGivenSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 1000 {
-			taken[chain.Choose(t.Context(), options).Taken]++
+			taken[chain.Choose(t.Context(), expander.Question{Options: options}).Taken]++
 		}
 		return taken
 	}

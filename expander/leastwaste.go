@@ -11,8 +11,8 @@ import (
 
 // leastWaste keeps the options that leave the least CPU and memory idle. One of which that cannot be told is kept only if there is
 // no other.
-func leastWaste(_ context.Context, options []Option) []int {
-	return lowest(options, func(o Option) float64 {
+func leastWaste(_ context.Context, asked Question) []int {
+	return lowest(asked.Options, func(o Option) float64 {
 		if waste, known := Waste(o); known {
 			return waste
 		}

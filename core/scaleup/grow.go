@@ -11,7 +11,7 @@ import (
 )
 
 // Choose takes one of the options; it may ask another process.
-type Choose func(ctx context.Context, options []expander.Option) expander.Choice
+type Choose func(ctx context.Context, asked expander.Question) expander.Choice
 
 // Act asks the cloud for nodes, in the order given, and returns what became of each wish that it came to.
 type Act func(ctx context.Context, resizes []report.Resize) []report.ResizeOutcome
@@ -25,7 +25,7 @@ func Grow(ctx context.Context, in In, choose Choose, act Act) report.ScaleUp {
 	}
 	ended := Ended{Reasons: map[cloudprovider.GroupID]report.Reason{}, Dropped: map[cloudprovider.GroupID]report.Reason{}}
 	for open := c.Options; len(open) > 0 && ctx.Err() == nil; {
-		choice := choose(ctx, open)
+		choice := choose(ctx, expander.Question{Options: open, ClusterNodes: c.accounts.nodes})
 		if choice.Taken < 0 {
 			note(ended.Reasons, choice.Dropped)
 			break

@@ -413,8 +413,8 @@ func TestOptionsAreTold(t *testing.T) {
 
 func TestNothingIsLeftWhenTheExpanderDropsAll(t *testing.T) {
 	w := world{groups: []group{{id: "g", max: 5, variants: machine("8")}}, pods: many(1, "p", "1")}
-	none := func(_ context.Context, options []expander.Option) expander.Choice {
-		return expander.Choice{Taken: -1, Dropped: []report.GroupVerdict{{Group: options[0].Group, Reason: report.DroppedByExpander{Expander: "grpc"}}}}
+	none := func(_ context.Context, asked expander.Question) expander.Choice {
+		return expander.Choice{Taken: -1, Dropped: []report.GroupVerdict{{Group: asked.Options[0].Group, Reason: report.DroppedByExpander{Expander: "grpc"}}}}
 	}
 	grown := scaleup.Grow(t.Context(), w.in(t), none, w.act)
 	want := map[string]string{"p-00": "Unschedulable; g: expansion options filtered out and no longer considered"}
