@@ -11,7 +11,7 @@ if [ -n "$unformatted" ]; then
   exit 1
 fi
 hack/generate.sh
-for module in . hack/playground; do
+for module in . hack/playground hack/protogen; do
   (cd "$module" && go mod tidy -diff) || { echo "$module/go.mod is not tidy (run go mod tidy there)" >&2; exit 1; }
 done
 hack/update-kubernetes.sh --check
