@@ -171,3 +171,11 @@ func TestAReasonWithoutDetailsStillSaysSomething(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExpanderMayAddItsNumbers(t *testing.T) {
+	dropped := report.DroppedByExpander{Expander: "price", Detail: "score 5.45, the lowest is 1.45"}
+	const want = "expansion options filtered out and no longer considered (price: score 5.45, the lowest is 1.45)"
+	if got := dropped.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -57,7 +57,10 @@ type (
 	// NotAllFit: the pods want all or nothing, and not all fit.
 	NotAllFit struct{ Fit, Wanted int }
 	// DroppedByExpander: another group was the better choice.
-	DroppedByExpander struct{ Expander string }
+	DroppedByExpander struct {
+		Expander string // its name in --expander
+		Detail   string // the numbers, or why there are none; empty: the option itself says it all
+	}
 	// ExecutionFailed: the cloud refused.
 	ExecutionFailed struct{ Error string }
 	// NotGuaranteed: the group may deliver a node for the pod or one that does not fit it.
@@ -222,9 +225,13 @@ func (r NotAllFit) String() string {
 	return "not all pods would fit and scale-up is using all-or-nothing strategy"
 }
 
-// String is the wording operators know.
+// String is the wording operators know, and what the expander adds.
 func (r DroppedByExpander) String() string {
-	return "expansion options filtered out and no longer considered"
+	const known = "expansion options filtered out and no longer considered"
+	if r.Detail == "" {
+		return known
+	}
+	return fmt.Sprintf("%s (%s: %s)", known, r.Expander, r.Detail)
 }
 
 // String names the error.

@@ -24,6 +24,8 @@ type Report struct {
 	GroupErrors []cloudprovider.GroupError
 	// Features are the sources and whether they can be read, by ascending name.
 	Features []Feature
+	// Notices are what came up about the expanders' settings before the rounds began; see also those of ScaleUp.
+	Notices []Notice
 	// MaxNodesTotal is the limit on nodes of the whole cluster; 0: none.
 	MaxNodesTotal int
 	// Errors are what went wrong with single pods, nodes or groups. They were set aside and the iteration went on.
@@ -35,6 +37,21 @@ type Feature struct {
 	Name  string
 	Error string
 	Since time.Time
+}
+
+// Notice is something that the operator has to know or put right. It is told when it comes up and not in every iteration while it lasts.
+type Notice struct {
+	// ConfigMap is what it is about, and gets an event; the zero value: there is only a line in the log.
+	ConfigMap ObjectRef
+	// Reason is the reason of the event; empty without one.
+	Reason  string
+	Message string
+}
+
+// ObjectRef names an object of a namespace.
+type ObjectRef struct {
+	Namespace, Name string
+	UID             types.UID
 }
 
 // PodRef names a pod.
@@ -235,6 +252,8 @@ type ScaleUp struct {
 	MaxNodesTotal int
 	// UncountedGPUs are nodes that are labelled as having an accelerator although nobody knows how many, ascending; the limits count none for them.
 	UncountedGPUs []string
+	// Notices are what came up while choosing.
+	Notices []Notice
 	// Err is what went wrong; nil: nothing, or see Outcomes.
 	Err error
 }
