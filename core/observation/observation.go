@@ -30,6 +30,9 @@ type Observation struct {
 	// Unschedulable are the pods that wait for room, in ascending order of creation time, namespace and name. Unprocessed are
 	// those that no scheduler has judged, of schedulers that --bypassed-scheduler-names lists.
 	Unschedulable, Unprocessed []*corev1.Pod
+	// Nominated are pods that wait while the scheduler makes room for them on a node, in the same order. They take that room in the Snapshot already, if the
+	// node is there. Gated are those that may not be scheduled yet; nil unless Options.Controllers is set.
+	Nominated, Gated []*corev1.Pod
 
 	// DaemonSets in ascending order of namespace and name.
 	DaemonSets []*appsv1.DaemonSet
@@ -37,6 +40,8 @@ type Observation struct {
 	PodDisruptionBudgets []*policyv1.PodDisruptionBudget
 	// Workloads looks up controllers of pods.
 	Workloads Workloads
+	// Controllers are those that make pods; empty unless Options.Controllers is set.
+	Controllers Controllers
 
 	// Groups are the node groups in the order of the cloud, without those that could not be described at all.
 	Groups []Group
@@ -117,6 +122,13 @@ type Workloads interface {
 	StatefulSet(namespace, name string) (ss *appsv1.StatefulSet, ok bool, err error)
 	DaemonSet(namespace, name string) (ds *appsv1.DaemonSet, ok bool, err error)
 	Job(namespace, name string) (job *batchv1.Job, ok bool, err error)
+}
+
+// Controllers are objects that make pods, kind by kind in ascending order of namespace and name. A kind that cannot be read is empty; Features says so.
+type Controllers struct {
+	ReplicaSets  []*appsv1.ReplicaSet
+	StatefulSets []*appsv1.StatefulSet
+	Jobs         []*batchv1.Job
 }
 
 // UnknownNode is a node whose group could not be told, and why.

@@ -246,8 +246,14 @@ type ScaleUp struct {
 	Skipped []GroupVerdict
 	// Considered is how many groups exist and were looked at, skipped ones included.
 	Considered int
-	// Pods has one entry per pod that waited, in order.
+	// Pods has one entry per pod that waited, in order. Copies of pods that do not exist yet are not among them.
 	Pods []PodVerdict
+	// Injected tells of the controllers that miss pods, for which room is made already; nil unless --enable-proactive-scaleup is on.
+	Injected []Injection
+	// Degraded is set while the search for room takes longer than it may; nil otherwise.
+	Degraded *Degradation
+	// Recovered is true in the iteration in which that has ended.
+	Recovered bool
 	// MaxNodesTotal is set to the limit when it stopped or cut the scale-up; 0: it did not.
 	MaxNodesTotal int
 	// UncountedGPUs are nodes that are labelled as having an accelerator although nobody knows how many, ascending; the limits count none for them.
@@ -256,6 +262,29 @@ type ScaleUp struct {
 	Notices []Notice
 	// Err is what went wrong; nil: nothing, or see Outcomes.
 	Err error
+}
+
+// Injection is a controller that has yet to create pods, and what became of the copies that stood for them in one iteration. No copy exists outside of it.
+type Injection struct {
+	Kind, Namespace, Name string
+	UID                   types.UID
+	// Missing is how many pods it has yet to create, Injected how many copies stood for them.
+	Missing, Injected int
+	// Dropped is how many were left out because of --pod-injection-limit.
+	Dropped int
+	// Fitting copies have room, now or soon; nodes were bought for Triggered ones; groups could help Awaiting ones; none can help Unhelped ones. What is
+	// missing to Injected was left alone.
+	Fitting, Triggered, Awaiting, Unhelped int
+	// BackedOff is until when the controller is left out because nobody could help its copies; zero: it is not.
+	BackedOff time.Time
+}
+
+// Degradation says that the search for room for waiting pods did not get through in time (--enable-graceful-degradation).
+type Degradation struct {
+	// Loops is how many iterations in a row that has been so, this one included.
+	Loops int
+	// Unreached is how many pods were not looked at; they come first in the next iteration.
+	Unreached int
 }
 
 // Option is one way to help pods: so many nodes of one group.
