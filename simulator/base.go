@@ -235,7 +235,7 @@ func (s *Snapshot) Advance() {
 
 // bloated says that most of what is remembered is about pods that have gone.
 func (s *Snapshot) bloated() bool {
-	return len(s.shapes)+len(s.labelSets)+len(s.groups)+len(s.kinds) > 3*len(s.places)+s.slack
+	return len(s.shapes)+len(s.labelSets)+len(s.groups)+len(s.kinds) > 3*(len(s.places)+len(s.expected))+s.slack
 }
 
 // refound builds the snapshot anew from its own cluster.

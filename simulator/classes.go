@@ -42,14 +42,11 @@ func (s *Scheduler) Classes(snap *Snapshot, pods []*corev1.Pod) []int {
 
 // standsForOthers tells a pod of which the kind says everything.
 func (s *Scheduler) standsForOthers(known *knownPod) bool {
-	spec := &known.pod.Spec
 	switch {
-	case known.claims:
-		return false
-	case spec.NodeName != "" || s.spreadsByDefault && len(spec.TopologySpreadConstraints) == 0:
+	case known.claims, known.bound, s.spreadsByDefault && !known.spreads:
 		return false
 	case known.shape.byFramework:
-		return !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
+		return !slices.ContainsFunc(known.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
 	default:
 		return true
 	}

@@ -282,6 +282,7 @@ func (d *deltas) run(t *testing.T, rounds int) {
 	probes := append(slices.Clone(d.world.Pending), d.generator.Pod(), d.generator.Pod())
 	for i := 0; i < rounds && d.generator.Left(); i++ {
 		d.note("round %d", i)
+		d.expect(probes, i)
 		switch d.generator.Of(8) {
 		case 5:
 			d.scratch(t)
@@ -309,6 +310,17 @@ func (d *deltas) run(t *testing.T, rounds int) {
 	scratch := d.scratch(t)
 	for _, pod := range probes {
 		d.compare(t, pod, scratch)
+	}
+}
+
+// expect has the snapshot expect half of the probes, in every other round the other half.
+func (d *deltas) expect(probes []*corev1.Pod, round int) {
+	for i, pod := range probes {
+		if (i+round)%2 == 0 {
+			d.snapshot.Expect(pod)
+		} else {
+			d.snapshot.Dismiss(pod)
+		}
 	}
 }
 

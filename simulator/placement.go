@@ -124,8 +124,9 @@ type knownPod struct {
 	key   string
 	shape *shape
 	held  *amounts
-	// ending: the pod is being deleted. claims: it has resource claims, of whatever origin.
-	ending, claims bool
+	// ending: the pod is being deleted. claims: it has resource claims, of whatever origin. bound: it names its node. spreads: it has topology
+	// spread constraints of its own.
+	ending, claims, bound, spreads bool
 
 	kind        *kind
 	kindVersion int
@@ -134,26 +135,50 @@ type knownPod struct {
 // maxKnown bounds how many pods are remembered that have no place: those that are tried are few, and tried often.
 const maxKnown = 200_000
 
-// know is what there is to know about the pod. Only pods that are to be tried are remembered.
+// know is what there is to know about the pod. Only pods that are to be tried, or are expected to be, are remembered.
 func (s *Snapshot) know(pod *corev1.Pod) *knownPod {
-	if known, ok := s.known[pod]; ok {
+	if known := s.recall(pod); known != nil {
 		return known
 	}
 	return s.learn(pod, &knownPod{})
 }
 
+// recall is what is remembered of the pod; nil: nothing.
+func (s *Snapshot) recall(pod *corev1.Pod) *knownPod {
+	if known := s.expected[pod]; known != nil {
+		return known
+	}
+	return s.known[pod]
+}
+
+// Expect says that the pod waits for a place and will be tried in one iteration after the other, until Dismiss. It changes no answer; what there is to
+// know about the pod is found out once, now.
+func (s *Snapshot) Expect(pod *corev1.Pod) {
+	if s.expected[pod] == nil {
+		known := &knownPod{}
+		s.look(pod, known)
+		s.expected[pod] = known
+	}
+}
+
+// Dismiss ends what Expect began. A pod that isn't expected is fine.
+func (s *Snapshot) Dismiss(pod *corev1.Pod) { delete(s.expected, pod) }
+
+// Expected is how many pods are expected.
+func (s *Snapshot) Expected() int { return len(s.expected) }
+
 // knowAll is know for many pods at once.
 func (s *Snapshot) knowAll(pods []*corev1.Pod) []*knownPod {
-	if len(s.known) == 0 {
-		s.known = make(map[*corev1.Pod]*knownPod, len(pods))
-	}
 	all := make([]*knownPod, len(pods))
 	var fresh []knownPod
 	for i, pod := range pods {
-		known, ok := s.known[pod]
-		if !ok {
+		known := s.recall(pod)
+		if known == nil {
 			if len(fresh) == 0 {
 				fresh = make([]knownPod, len(pods)-i)
+			}
+			if len(s.known) == 0 {
+				s.known = make(map[*corev1.Pod]*knownPod, len(fresh))
 			}
 			known = s.learn(pod, &fresh[0])
 			fresh = fresh[1:]
@@ -163,20 +188,30 @@ func (s *Snapshot) knowAll(pods []*corev1.Pod) []*knownPod {
 	return all
 }
 
-// learn fills in what is known of the pod, and remembers it.
+// learn fills in what is known of the pod, and remembers it: for good if it is expected, else for this iteration.
 func (s *Snapshot) learn(pod *corev1.Pod, known *knownPod) *knownPod {
-	*known = knownPod{
-		pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod), ending: pod.DeletionTimestamp != nil, claims: podfacts.HasResourceClaims(pod),
-	}
-	known.held = &known.shape.held
-	if held, ok := heldByStatus(pod); ok {
-		known.held = &held
+	s.look(pod, known)
+	if _, expected := s.expected[pod]; expected {
+		s.expected[pod] = known
+		return known
 	}
 	if len(s.known) >= maxKnown {
 		clear(s.known)
 	}
 	s.known[pod] = known
 	return known
+}
+
+// look fills in what there is to know about the pod.
+func (s *Snapshot) look(pod *corev1.Pod, known *knownPod) {
+	*known = knownPod{
+		pod: pod, key: podfacts.Key(pod), shape: s.shapeOf(pod), ending: pod.DeletionTimestamp != nil, claims: podfacts.HasResourceClaims(pod),
+		bound: pod.Spec.NodeName != "", spreads: len(pod.Spec.TopologySpreadConstraints) > 0,
+	}
+	known.held = &known.shape.held
+	if held, ok := heldByStatus(pod); ok {
+		known.held = &held
+	}
 }
 
 func (s *Snapshot) newPlacement(pod *corev1.Pod, key string, n *node) *placement {
@@ -205,7 +240,12 @@ func (p *placement) podInfo() *framework.PodInfo {
 }
 
 func (s *Snapshot) placementOn(n *node, key string) *placement {
-	for p := s.places[key]; p != nil; p = p.next {
+	return s.places[key].on(n)
+}
+
+// on is the one of the chain that lies on the node; nil: none does.
+func (p *placement) on(n *node) *placement {
+	for ; p != nil; p = p.next {
 		if p.node == n {
 			return p
 		}
@@ -214,14 +254,17 @@ func (s *Snapshot) placementOn(n *node, key string) *placement {
 }
 
 // place puts p on its node, without recording it.
-func (s *Snapshot) place(p *placement) {
+func (s *Snapshot) place(p *placement) { s.placeBefore(p, s.places[p.key]) }
+
+// placeBefore is place for those who know already where else the pod lies.
+func (s *Snapshot) placeBefore(p, elsewhere *placement) {
 	s.attach(p)
 	s.changed(p.node)
 	if info := p.node.view.info.Load(); info != nil {
 		info.AddPodInfo(p.podInfo())
 	}
 	s.count(p, 1)
-	s.remember(p)
+	s.remember(p, elsewhere)
 }
 
 // attach puts p on its node, of which nobody else knows yet.
@@ -295,9 +338,9 @@ func (s *Snapshot) count(p *placement, times int) {
 	}
 }
 
-// remember enters p into what is kept for the whole cluster.
-func (s *Snapshot) remember(p *placement) {
-	p.next = s.places[p.key]
+// remember enters p into what is kept for the whole cluster, before where the pod lies else.
+func (s *Snapshot) remember(p, elsewhere *placement) {
+	p.next = elsewhere
 	s.places[p.key] = p
 	if !p.shape.claims {
 		return

@@ -29,7 +29,7 @@ type query struct {
 // query starts a query about the pod; nil: only the framework can answer.
 func (s *Scheduler) query(ctx context.Context, snap *Snapshot, known *knownPod) (*query, error) {
 	sh := known.shape
-	if s.framework || sh.byFramework || known.claims || known.pod.Spec.NodeName != "" || s.spreadsByDefault && len(known.pod.Spec.TopologySpreadConstraints) == 0 {
+	if s.framework || sh.byFramework || known.claims || known.bound || s.spreadsByDefault && !known.spreads {
 		return nil, nil //nolint:nilnil // said above
 	}
 	m := snap.memoOf(s)

@@ -48,8 +48,10 @@ type Snapshot struct {
 	labelsByAddress map[labelsKey]rememberedLabels
 	podKeys         keySet // labels of pods that some selector reads
 	known           map[*corev1.Pod]*knownPod
-	kinds           map[kindKey]*kind
-	memos           map[*Scheduler]*memo
+	// expected are the pods of the cluster that wait for a place, with what is known of each; nil: to be found out again.
+	expected map[*corev1.Pod]*knownPod
+	kinds    map[kindKey]*kind
+	memos    map[*Scheduler]*memo
 
 	nodeKeys        keySet // labels of nodes that some selector reads
 	nodeKeysSorted  []string
@@ -92,9 +94,14 @@ func NewSnapshot() *Snapshot {
 	return s
 }
 
-// clear makes the snapshot that of an empty cluster. Versions go on, so that no two states of a node share one.
+// clear makes the snapshot that of an empty cluster. Versions go on, so that no two states of a node share one, and pods go on being expected.
 func (s *Snapshot) clear() {
+	expected := make(map[*corev1.Pod]*knownPod, len(s.expected))
+	for pod := range s.expected {
+		expected[pod] = nil
+	}
 	*s = Snapshot{
+		expected: expected,
 		versions: s.versions, turn: s.turn, round: s.round, slack: s.slack,
 		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{},
 		waiting: map[string]map[string]*corev1.Pod{}, waitsFor: map[string]string{}, csiWaiting: map[string]*storagev1.CSINode{},
@@ -172,13 +179,14 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 // addTo is AddPod.
 func (s *Snapshot) addTo(n *node, known *knownPod) error {
 	pod := known.pod
-	if len(n.placements) > 0 && s.placementOn(n, known.key) != nil {
+	elsewhere := s.places[known.key]
+	if elsewhere.on(n) != nil {
 		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, n.object.Name)
 	}
 	s.turn++
 	p := &placement{pod: pod, key: known.key, shape: known.shape, held: known.held, node: n, turn: s.turn, ending: known.ending}
 	s.record(change{placed: p, version: n.version})
-	s.place(p)
+	s.placeBefore(p, elsewhere)
 	return nil
 }
 
@@ -434,7 +442,7 @@ func (s *Snapshot) enter(n *node) {
 	}
 	for _, p := range n.placements {
 		s.count(p, 1)
-		s.remember(p)
+		s.remember(p, s.places[p.key])
 	}
 }
 

@@ -332,3 +332,21 @@ func TestClassesOfNodesThatHaveGoneAreForgotten(t *testing.T) {
 		t.Errorf("%d classes and %d verdicts are remembered for no node at all", classes, verdicts)
 	}
 }
+
+func TestPodsAreExpectedUntilTheyAreDismissed(t *testing.T) {
+	snapshot := simulator.NewSnapshot()
+	web, db := simtest.Pod("web").Build(), simtest.Pod("db").Build()
+	snapshot.Expect(web)
+	snapshot.Expect(web)
+	snapshot.Expect(db)
+	snapshot.Advance()
+	must(t, second(snapshot.Sync(simulator.Cluster{})))
+	if got := snapshot.Expected(); got != 2 {
+		t.Errorf("%d pods are expected, want 2: web and db, each once, whatever became of the cluster", got)
+	}
+	snapshot.Dismiss(web)
+	snapshot.Dismiss(web)
+	if got := snapshot.Expected(); got != 1 {
+		t.Errorf("%d pods are expected, want 1", got)
+	}
+}

@@ -93,13 +93,16 @@ func (in GateIn) closed(result report.ScaleUpResult, fate report.PodFate, own re
 
 // settledAt is when the oldest pod, and the oldest one that asks for an accelerator, are old enough; the later of both.
 func (in GateIn) settledAt() time.Time {
-	var all, accelerated time.Time
+	var (
+		all, accelerated time.Time
+		asks             gpu.RequestedBy
+	)
 	for _, pod := range in.Pending.Left {
 		created := pod.CreationTimestamp.Time
 		if all.IsZero() || created.Before(all) {
 			all = created
 		}
-		if gpu.Requested(pod) && (accelerated.IsZero() || created.Before(accelerated)) {
+		if asks.Next(pod) && (accelerated.IsZero() || created.Before(accelerated)) {
 			accelerated = created
 		}
 	}

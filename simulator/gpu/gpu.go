@@ -36,6 +36,26 @@ func Requested(pod *corev1.Pod) bool {
 	return asks(pod.Spec.Containers) || asks(pod.Spec.InitContainers)
 }
 
+// RequestedBy answers Requested for one pod after the other. Pods of one workload that share their containers in memory are looked at once.
+type RequestedBy struct {
+	last   *corev1.Pod
+	answer bool
+}
+
+// Next answers for the next pod.
+func (r *RequestedBy) Next(pod *corev1.Pod) bool {
+	if r.last == nil || !same(r.last.Spec.Containers, pod.Spec.Containers) || !same(r.last.Spec.InitContainers, pod.Spec.InitContainers) {
+		r.answer = Requested(pod)
+	}
+	r.last = pod
+	return r.answer
+}
+
+// same tells containers that lie in the same place of memory.
+func same(a, b []corev1.Container) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
 // asks is called for every pod that waits, hence without copies.
 func asks(containers []corev1.Container) bool {
 	for i := range containers {
