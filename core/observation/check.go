@@ -82,7 +82,7 @@ func (f *follower) verify(sampled func(string) bool) error {
 			return fmt.Errorf("looking up the pods of node %s: %w", node.Name, err)
 		}
 		for _, stored := range on {
-			if pod, ok := stored.(*corev1.Pod); ok && f.sort(pod) == placed {
+			if pod, ok := stored.(*corev1.Pod); ok && f.sort(pod).takesRoom() {
 				cluster.Pods = append(cluster.Pods, pod)
 			}
 		}

@@ -2,6 +2,7 @@ package observation
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -44,5 +45,11 @@ func (s *Source) Tell(object any) {
 		s.follower.sets.event(object)
 	case *policyv1.PodDisruptionBudget:
 		s.follower.budgets.event(object)
+	case *appsv1.ReplicaSet:
+		s.follower.makers.replicaSets.kind.event(object)
+	case *appsv1.StatefulSet:
+		s.follower.makers.statefulSets.kind.event(object)
+	case *batchv1.Job:
+		s.follower.makers.jobs.kind.event(object)
 	}
 }

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,10 +35,13 @@ type follower struct {
 	// gpuLabel is the one that shown was made with.
 	gpuLabel string
 	// shown are the nodes as the Observation has them.
-	shown           ordered[*corev1.Node]
-	refused, unseen queue
-	setList         ordered[*appsv1.DaemonSet]
-	budgetList      ordered[*policyv1.PodDisruptionBudget]
+	shown            ordered[*corev1.Node]
+	refused, unseen  queue
+	nominated, gated queue
+	setList          ordered[*appsv1.DaemonSet]
+	budgetList       ordered[*policyv1.PodDisruptionBudget]
+	makers           *controllers // nil: nobody asks for them
+	makerLists       Controllers
 	// torn: the snapshot has taken over a part of what has changed and not the rest.
 	torn bool
 }
@@ -57,11 +61,15 @@ func newFollower(factory informers.SharedInformerFactory, options Options, reads
 		budgets:  newKind[*policyv1.PodDisruptionBudget](factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer()),
 		shown:    ordered[*corev1.Node]{compare: byName[*corev1.Node]},
 		setList:  ordered[*appsv1.DaemonSet]{compare: byName[*appsv1.DaemonSet]}, refused: newQueue(), unseen: newQueue(),
+		nominated: newQueue(), gated: newQueue(),
 		budgetList: ordered[*policyv1.PodDisruptionBudget]{compare: byName[*policyv1.PodDisruptionBudget]},
 	}
 	f.csiNodes.readable = func() bool { return reads(resourceCSINodes) }
 	f.sets.readable = func() bool { return reads(resourceDaemonSet) }
 	f.budgets.readable = func() bool { return reads(resourcePDBs) }
+	if options.Controllers {
+		f.makers = newControllers(factory, reads)
+	}
 	return f
 }
 
@@ -82,7 +90,7 @@ func (f *follower) listen(factory informers.SharedInformerFactory, woken func(an
 			return fmt.Errorf("watching %s: %w", k.name, err)
 		}
 	}
-	return nil
+	return f.makers.listen()
 }
 
 // silence says that the informers will tell of nothing: their stores are to be compared each time.
@@ -92,6 +100,7 @@ func (f *follower) silence() {
 	f.csiNodes.silence()
 	f.sets.silence()
 	f.budgets.silence()
+	f.makers.silence()
 }
 
 // catchUp takes over what has changed since the last call. gpuLabel marks nodes with accelerators. It is an error, and nothing is taken over, while a
@@ -118,6 +127,7 @@ func (f *follower) catchUp(gpuLabel string) error {
 	}
 	follow(&f.setList, f.sets.changes())
 	follow(&f.budgetList, f.budgets.changes())
+	f.makerLists = f.makers.catchUp()
 	f.torn = false
 	return nil
 }
@@ -131,7 +141,10 @@ func (f *follower) startAnew() error {
 	f.pods.forget()
 	f.csiNodes.forget()
 	f.shown.all = nil
-	f.refused, f.unseen = newQueue(), newQueue()
+	for _, pod := range slices.Concat(f.refused.pods, f.unseen.pods, f.nominated.pods, f.gated.pods) {
+		f.snapshot.Dismiss(pod)
+	}
+	f.refused, f.unseen, f.nominated, f.gated = newQueue(), newQueue(), newQueue(), newQueue()
 	return nil
 }
 
@@ -191,22 +204,24 @@ func (f *follower) catchUpCSINodes() error {
 
 // catchUpPods sorts the pods by what they mean. Those that go from the snapshot go first, since others may come under the same key.
 func (f *follower) catchUpPods() error {
-	var place []*corev1.Pod
+	var place, expect []*corev1.Pod
 	for _, c := range f.pods.changes() {
 		was, is := f.sort(c.was), f.sort(c.is)
-		if was == placed && (is != placed || podfacts.Key(c.was) != podfacts.Key(c.is)) {
+		if was.takesRoom() && (!is.takesRoom() || podfacts.Key(c.was) != podfacts.Key(c.is)) {
 			if err := f.snapshot.DeletePod(podfacts.Key(c.was)); err != nil {
 				return err
 			}
 		}
-		if is == placed {
+		if is.takesRoom() {
 			place = append(place, c.is)
 		}
 		if q := f.queueOf(was); q != nil {
 			q.out = append(q.out, ageOf(c.was))
+			f.snapshot.Dismiss(c.was)
 		}
 		if q := f.queueOf(is); q != nil {
 			q.in = append(q.in, ageOf(c.is))
+			expect = append(expect, c.is)
 		}
 	}
 	for _, pod := range place {
@@ -214,8 +229,13 @@ func (f *follower) catchUpPods() error {
 			return err
 		}
 	}
+	for _, pod := range expect {
+		f.snapshot.Expect(pod)
+	}
 	f.refused.settle()
 	f.unseen.settle()
+	f.nominated.settle()
+	f.gated.settle()
 	return nil
 }
 
@@ -226,6 +246,10 @@ func (f *follower) queueOf(m meaning) *queue {
 		return &f.refused
 	case unseen:
 		return &f.unseen
+	case nominated:
+		return &f.nominated
+	case gated:
+		return &f.gated
 	case ignored, placed:
 		return nil
 	default:

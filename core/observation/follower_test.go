@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -33,13 +34,15 @@ import (
 
 // picture is what an Observation says of the cluster, in words.
 type picture struct {
-	Nodes, Waiting, Unprocessed, Sets, Budgets []string
-	OnNodes                                    []string
+	Nodes, Waiting, Unprocessed, Nominated, Gated []string
+	Sets, Budgets, Controllers                    []string
+	OnNodes                                       []string
+	Expected                                      int // pods that the snapshot expects
 }
 
 // pictureOf tells versions apart by the resource version, and everything that an override changes.
 func pictureOf(seen observation.Observation) picture {
-	var p picture
+	p := picture{Expected: seen.Snapshot.Expected()}
 	for _, node := range seen.Nodes {
 		r := readiness.Of(node)
 		p.Nodes = append(p.Nodes, fmt.Sprintf("%s@%s ready %t %s", node.Name, node.ResourceVersion, r.Ready, r.Reason))
@@ -67,6 +70,18 @@ func pictureOf(seen observation.Observation) picture {
 	for _, pod := range seen.Unprocessed {
 		p.Unprocessed = append(p.Unprocessed, podName(pod))
 	}
+	for _, pod := range seen.Nominated {
+		p.Nominated = append(p.Nominated, podName(pod))
+	}
+	for _, pod := range seen.Gated {
+		p.Gated = append(p.Gated, podName(pod))
+	}
+	for _, set := range seen.Controllers.ReplicaSets {
+		p.Controllers = append(p.Controllers, set.Name+"@"+set.ResourceVersion)
+	}
+	for _, job := range seen.Controllers.Jobs {
+		p.Controllers = append(p.Controllers, job.Name+"@"+job.ResourceVersion)
+	}
 	for _, set := range seen.DaemonSets {
 		p.Sets = append(p.Sets, set.Namespace+"/"+set.Name+"@"+set.ResourceVersion)
 	}
@@ -91,6 +106,7 @@ func (c labelledCloud) GPUTypes() []string { return nil }
 
 var followed = observation.Options{
 	BypassedSchedulers: []string{"volcano"}, ExpendableCutoff: -10, Taints: taints.Rules{StartupKeys: []string{"agent"}},
+	Controllers: true,
 }
 
 // story is a cluster of which the same things are told in different ways.
@@ -214,7 +230,11 @@ func (s *story) happen() {
 		s.set(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: s.nodeName()}})
 	case what < 84:
 		s.set(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.oneOf("a", "b"), Name: s.oneOf("x", "y", "z")}})
-	case what < 88:
+	case what < 86:
+		s.set(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: s.oneOf("rs-x", "rs-y")}})
+	case what < 87:
+		s.set(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: s.oneOf("job-x", "job-y")}})
+	case what < 89:
 		s.set(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.oneOf("a", "b"), Name: s.oneOf("x", "y", "z")}})
 	case what < 97:
 		if names := sortedNames(s.objects); len(names) > 0 {
@@ -261,6 +281,7 @@ func (s *story) randomPod() *corev1.Pod {
 		func() { b = b.On(s.nodeName()) },
 		func() { b = b.Nominated(s.nodeName()) },
 		func() { b = b.Unschedulable(now) },
+		func() { b = judged(b, corev1.ConditionFalse, corev1.PodReasonSchedulingGated) },
 		func() { b = b.DeletedAt(now) },
 		func() { b = phase(b, corev1.PodSucceeded) },
 		func() { b = b.Priority(-11) },
@@ -307,11 +328,13 @@ func TestTheClusterIsSeenTheSameFromEventsAndFromListing(t *testing.T) {
 			all.Nodes, all.OnNodes = append(all.Nodes, want.Nodes...), append(all.OnNodes, want.OnNodes...)
 			all.Waiting, all.Unprocessed = append(all.Waiting, want.Waiting...), append(all.Unprocessed, want.Unprocessed...)
 			all.Sets, all.Budgets = append(all.Sets, want.Sets...), append(all.Budgets, want.Budgets...)
+			all.Nominated, all.Gated, all.Controllers = append(all.Nominated, want.Nominated...), append(all.Gated, want.Gated...), append(all.Controllers, want.Controllers...)
 		}
 	}
 	for what, seen := range map[string][]string{
 		readiness.ReasonResourceNotReady: all.Nodes, readiness.ReasonStartupTaint: all.Nodes, " a/p": all.OnNodes, "csi@": all.OnNodes,
 		"b/p": all.Waiting, "a/p": all.Unprocessed, "a/x": all.Sets, "b/z": all.Budgets,
+		"/p": all.Nominated, "p1": all.Gated, "rs-x": all.Controllers, "job-y": all.Controllers,
 	} {
 		if !slices.ContainsFunc(seen, func(line string) bool { return strings.Contains(line, what) }) {
 			t.Errorf("no story is about %q: it proves nothing of that", what)

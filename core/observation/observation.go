@@ -57,6 +57,8 @@ type Observation struct {
 	GPULabel string
 	// GPUTypes are the values of that label that the cloud knows, ascending.
 	GPUTypes []string
+	// BookkeepingLabels are the keys of labels that say nothing about what a node is good for, as the cloud names them; nil: it names none.
+	BookkeepingLabels []string
 	// Limits are the cluster-wide limits in force.
 	Limits cloudprovider.ResourceLimits
 

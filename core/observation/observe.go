@@ -34,6 +34,9 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 	if labeler, ok := s.cloud.(cloudprovider.GPULabeler); ok {
 		seen.GPULabel, seen.GPUTypes = labeler.GPULabel(), labeler.GPUTypes()
 	}
+	if labeler, ok := s.cloud.(cloudprovider.BookkeepingLabeler); ok {
+		seen.BookkeepingLabels = labeler.BookkeepingLabels()
+	}
 	if limiter, ok := s.cloud.(cloudprovider.Limiter); ok {
 		seen.Limits = limiter.ResourceLimits(s.options.Limits)
 	}
@@ -55,7 +58,8 @@ func (s *Source) cluster(ctx context.Context, seen *Observation) error {
 		return err
 	}
 	seen.Nodes, seen.Unschedulable, seen.Unprocessed = f.shown.all, f.refused.pods, f.unseen.pods
-	seen.DaemonSets, seen.PodDisruptionBudgets = f.setList.all, f.budgetList.all
+	seen.Nominated, seen.Gated = f.nominated.pods, f.gated.pods
+	seen.DaemonSets, seen.PodDisruptionBudgets, seen.Controllers = f.setList.all, f.budgetList.all, f.makerLists
 	return nil
 }
 

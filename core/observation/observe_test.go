@@ -47,10 +47,12 @@ func phase(pod simtest.PodBuilder, phase corev1.PodPhase) simtest.PodBuilder {
 }
 
 func TestWhatAPodCountsAs(t *testing.T) {
-	type kinds struct{ Placed, Unschedulable, Unprocessed bool }
+	type kinds struct{ Placed, Unschedulable, Unprocessed, Nominated, Gated bool }
 	waiting := simtest.Pod("p").Unschedulable(now)
 	bypass := observation.Options{BypassedSchedulers: []string{"volcano"}}
 	allow := observation.Options{AllowedSchedulers: []string{"default-scheduler"}}
+	gates := observation.Options{Controllers: true}
+	gated := judged(simtest.Pod("p"), corev1.ConditionFalse, corev1.PodReasonSchedulingGated)
 	tests := map[string]struct {
 		pod     simtest.PodBuilder
 		options observation.Options
@@ -65,9 +67,13 @@ func TestWhatAPodCountsAs(t *testing.T) {
 		"a pod that a scheduler refused waits":               {pod: waiting, want: kinds{Unschedulable: true}},
 		"but not one that is ending":                         {pod: waiting.DeletedAt(now)},
 		"nor one that has failed in the meantime":            {pod: phase(waiting, corev1.PodFailed)},
-		"one that waits for preemption takes room (P02)":     {pod: waiting.Nominated("n"), want: kinds{Placed: true}},
+		"one that waits for preemption takes room (P02)":     {pod: waiting.Nominated("n"), want: kinds{Placed: true, Nominated: true}},
+		"and is nominated even if its node is not there":     {pod: waiting.Nominated("gone"), want: kinds{Nominated: true}},
+		"but not when it is ending":                          {pod: waiting.Nominated("n").DeletedAt(now)},
 		"but not below the cut-off":                          {pod: waiting.Nominated("n").Priority(-11), options: observation.Options{ExpendableCutoff: -10}},
-		"a gated pod is ignored (P01)":                       {pod: judged(simtest.Pod("p"), corev1.ConditionFalse, corev1.PodReasonSchedulingGated)},
+		"a gated pod is ignored (P01)":                       {pod: gated},
+		"unless somebody asks for gated pods":                {pod: gated, options: gates, want: kinds{Gated: true}},
+		"but not for pods with gates that are ending":        {pod: gated.DeletedAt(now), options: gates},
 		"the name of the scheduler doesn't matter (P03)":     {pod: scheduler(waiting, "volcano"), want: kinds{Unschedulable: true}},
 		"a pod that nobody has judged is ignored (P04)":      {pod: scheduler(simtest.Pod("p"), "volcano")},
 		"unless its scheduler is bypassed (P04)":             {pod: scheduler(simtest.Pod("p"), "volcano"), options: bypass, want: kinds{Unprocessed: true}},
@@ -75,7 +81,8 @@ func TestWhatAPodCountsAs(t *testing.T) {
 		"but if it was refused for a reason of its own":      {pod: judged(scheduler(simtest.Pod("p"), "volcano"), corev1.ConditionFalse, "Quota"), options: bypass},
 		"one of a bypassed scheduler that was refused waits": {pod: scheduler(waiting, "volcano"), options: bypass, want: kinds{Unschedulable: true}},
 		"a pod of another scheduler than allowed is none":    {pod: scheduler(waiting, "volcano"), options: allow},
-		"not even on a node":                                 {pod: scheduler(simtest.Pod("p").On("n"), "volcano"), options: allow},
+		"but on a node it takes room (P16)":                  {pod: scheduler(simtest.Pod("p").On("n"), "volcano"), options: allow, want: kinds{Placed: true}},
+		"where it is nominated, too, and waits for nothing":  {pod: scheduler(waiting.Nominated("n"), "volcano"), options: allow, want: kinds{Placed: true}},
 		"the default scheduler also goes without a name":     {pod: scheduler(waiting, ""), options: allow, want: kinds{Unschedulable: true}},
 		"bypassed, too": {pod: scheduler(simtest.Pod("p"), ""), options: observation.Options{BypassedSchedulers: []string{"default-scheduler"}},
 			want: kinds{Unprocessed: true}},
@@ -86,6 +93,7 @@ func TestWhatAPodCountsAs(t *testing.T) {
 			got := kinds{
 				Placed:        len(seen.Snapshot.Pods("n")) == 1,
 				Unschedulable: len(seen.Unschedulable) == 1, Unprocessed: len(seen.Unprocessed) == 1,
+				Nominated: len(seen.Nominated) == 1, Gated: len(seen.Gated) == 1,
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -105,6 +113,29 @@ func TestPodsWaitInOrderOfTheirAge(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a/z", "default/c", "default/z", "default/a"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestControllersAreListedIfSomebodyAsks(t *testing.T) {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
+	objects := []runtime.Object{
+		&appsv1.ReplicaSet{ObjectMeta: meta("b")}, &appsv1.ReplicaSet{ObjectMeta: meta("a")},
+		&appsv1.StatefulSet{ObjectMeta: meta("s")}, &batchv1.Job{ObjectMeta: meta("j")},
+	}
+	for _, asked := range []bool{false, true} {
+		var want [3][]string
+		if asked {
+			want = [3][]string{{"a", "b"}, {"s"}, {"j"}}
+		}
+		source := filled(t, &cloud{}, observation.Options{Controllers: asked}, objects...)
+		of := observe(t, source).Controllers
+		if diff := cmp.Diff(want, [3][]string{names(of.ReplicaSets), names(of.StatefulSets), names(of.Jobs)}); diff != "" {
+			t.Errorf("asked %t (-want +got):\n%s", asked, diff)
+		}
+		source.Deny("jobs.batch", errors.New("denied"))
+		if of := observe(t, source).Controllers; len(of.Jobs) > 0 || len(of.ReplicaSets) != len(want[0]) {
+			t.Errorf("asked %t: %d Jobs that cannot be read and %d ReplicaSets are listed", asked, len(of.Jobs), len(of.ReplicaSets))
+		}
 	}
 }
 

@@ -12,46 +12,72 @@ import (
 type meaning int
 
 const (
-	ignored meaning = iota // finished, of another scheduler, or not judged yet
-	placed                 // takes room on a node: scheduled to it or nominated for it
-	refused                // by a scheduler: it waits for room
-	unseen                 // by any scheduler, and needn't be
+	ignored   meaning = iota // finished, of another scheduler, or not judged yet
+	placed                   // takes room on a node to which it is scheduled
+	nominated                // waits for room on a node that a scheduler is making there, and takes it already
+	refused                  // by a scheduler: it waits for room
+	unseen                   // by any scheduler, and needn't be
+	gated                    // may not be scheduled yet
 )
+
+// takesRoom tells what belongs into the snapshot.
+func (m meaning) takesRoom() bool { return m == placed || m == nominated }
 
 // sorter tells what pods mean.
 type sorter struct {
 	allowed, bypassed map[string]bool
 	cutoff            int
+	// gates: gated pods mean something.
+	gates bool
 }
 
 func newSorter(options Options) sorter {
 	return sorter{
 		allowed: nameSet(options.AllowedSchedulers), bypassed: nameSet(options.BypassedSchedulers), cutoff: options.ExpendableCutoff,
+		gates: options.Controllers,
 	}
 }
 
-// sort tells what the pod means; nil: ignored.
+// sort tells what the pod means; nil: ignored. A pod takes room whichever scheduler has put it there.
 func (s sorter) sort(pod *corev1.Pod) meaning {
 	switch {
-	case pod == nil, terminal(pod), len(s.allowed) > 0 && !s.allowed[pod.Spec.SchedulerName]:
+	case pod == nil, terminal(pod):
 		return ignored
-	case pod.Spec.NodeName != "", pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil:
-		if podfacts.IsExpendable(pod, s.cutoff) {
-			return ignored
-		}
-		return placed
+	case pod.Spec.NodeName != "":
+		return s.unlessExpendable(pod, placed)
 	case pod.DeletionTimestamp != nil:
+		return ignored
+	case pod.Status.NominatedNodeName != "" && s.foreign(pod):
+		return s.unlessExpendable(pod, placed) // by somebody whose pods must not cause growth, however long that takes
+	case pod.Status.NominatedNodeName != "":
+		return s.unlessExpendable(pod, nominated)
+	case s.foreign(pod):
 		return ignored
 	}
 	condition := scheduledCondition(pod)
+	judged := condition != nil && condition.Status == corev1.ConditionFalse
 	switch {
-	case condition != nil && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable:
+	case judged && condition.Reason == corev1.PodReasonUnschedulable:
 		return refused
-	case s.bypassed[pod.Spec.SchedulerName] && (condition == nil || (condition.Status == corev1.ConditionFalse && condition.Reason == "")):
+	case judged && condition.Reason == corev1.PodReasonSchedulingGated && s.gates:
+		return gated
+	case s.bypassed[pod.Spec.SchedulerName] && (condition == nil || judged && condition.Reason == ""):
 		return unseen
 	default:
 		return ignored
 	}
+}
+
+// foreign tells a pod of a scheduler that is not among the allowed ones.
+func (s sorter) foreign(pod *corev1.Pod) bool {
+	return len(s.allowed) > 0 && !s.allowed[pod.Spec.SchedulerName]
+}
+
+func (s sorter) unlessExpendable(pod *corev1.Pod, m meaning) meaning {
+	if podfacts.IsExpendable(pod, s.cutoff) {
+		return ignored
+	}
+	return m
 }
 
 // nameSet holds the names of schedulers; the default one also goes without a name.

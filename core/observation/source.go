@@ -24,8 +24,8 @@ const remindEvery = time.Minute
 
 // Options steer what the Source makes of what it reads.
 type Options struct {
-	// AllowedSchedulers: only pods of these count at all; empty: of all. BypassedSchedulers: pods of these count before a
-	// scheduler has looked at them. "default-scheduler" covers the empty name in both.
+	// AllowedSchedulers: only pods of these cause anything; empty: of all. Pods that have a node take room whoever put them there. BypassedSchedulers: pods
+	// of these count before a scheduler has looked at them. "default-scheduler" covers the empty name in both.
 	AllowedSchedulers, BypassedSchedulers []string
 	// ExpendableCutoff: pods of a lower priority take no room.
 	ExpendableCutoff int
@@ -35,6 +35,8 @@ type Options struct {
 	GroupDefaults GroupOptions
 	// Limits are the cluster-wide limits of the flags.
 	Limits cloudprovider.ResourceLimits
+	// Controllers: somebody asks for controllers and gated pods. Otherwise they are not looked at.
+	Controllers bool
 	// Rebuilt is called when the snapshot was found to differ from what was read and was made anew; nil: nobody wants to know.
 	Rebuilt func()
 }
