@@ -86,6 +86,13 @@ type GPULabeler interface {
 	GPUTypes() []string
 }
 
+// BookkeepingLabeler is the ability to tell which labels of nodes say nothing about what a node is good for.
+type BookkeepingLabeler interface {
+	// BookkeepingLabels are the keys of labels by which the cloud or its tools tell groups, machines and places apart. Groups that differ in nothing
+	// else are similar. A key that ends in * stands for all keys that begin like it.
+	BookkeepingLabels() []string
+}
+
 // Pricer is the ability to tell what nodes and pods cost. All prices of one provider are in one currency.
 type Pricer interface {
 	// NodePricePerHour is the price of one such node for one hour.
@@ -98,6 +105,13 @@ type Pricer interface {
 type AtomicIncreaser interface {
 	// IncreaseSizeAtomically is IncreaseSize, except that granted is delta or 0.
 	IncreaseSizeAtomically(ctx context.Context, delta int) (granted int, err error)
+}
+
+// GroupCreator is the ability of a NodeGroup that does not exist in the cloud yet to be created. Its State has Theoretical set.
+type GroupCreator interface {
+	// Create makes the group and returns it as it is then, of size zero or of what the cloud gives it at first; it may have another id. A group that
+	// exists meanwhile is a success. Errors are those of the writes.
+	Create(ctx context.Context) (created NodeGroup, err error)
 }
 
 // ForceDeleter is the ability of a NodeGroup to end machines without regard to its minimum size.

@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -149,5 +150,22 @@ func TestGPUs(t *testing.T) {
 	}
 	if r.provider.Name() != "aws" {
 		t.Errorf("name %q", r.provider.Name())
+	}
+}
+
+func TestLabelsThatOnlyTellGroupsApart(t *testing.T) {
+	var provider cloudprovider.BookkeepingLabeler = newRig(t, aws.Options{}).provider
+	got := provider.BookkeepingLabels()
+	for _, want := range []string{
+		"alpha.eksctl.io/instance-id", "alpha.eksctl.io/nodegroup-name", "eks.amazonaws.com/nodegroup", "k8s.amazonaws.com/eniConfig", "lifecycle",
+		"topology.ebs.csi.aws.com/zone", "topology.k8s.aws/zone-id", // what operators know
+		"eks.amazonaws.com/sourceLaunchTemplateId", "eks.amazonaws.com/sourceLaunchTemplateVersion", "aws:*", // C36
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("label %s counts", want)
+		}
+	}
+	if slices.ContainsFunc(got, func(key string) bool { return key == "*" || key == "node.kubernetes.io/instance-type" }) {
+		t.Errorf("the type of the machine does not count: %v", got)
 	}
 }

@@ -59,6 +59,9 @@ func (c ableCloud) InstanceExists(node *corev1.Node) (exists, known bool) {
 }
 func (c ableCloud) GPULabel() string   { return "test/gpu" }
 func (c ableCloud) GPUTypes() []string { return []string{"k80"} }
+func (c ableCloud) BookkeepingLabels() []string {
+	return []string{"test/pool"}
+}
 func (c ableCloud) ResourceLimits(defaults cloudprovider.ResourceLimits) cloudprovider.ResourceLimits {
 	defaults.Max = map[string]int64{"cpu": 2 * defaults.Max["cpu"]}
 	return defaults

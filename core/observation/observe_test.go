@@ -2,6 +2,7 @@ package observation_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -319,6 +320,9 @@ func TestWhatElseTheCloudHasToSay(t *testing.T) {
 	seen := observe(t, filled(t, ableCloud{cloud: &cloud{}}, options))
 	if seen.GPULabel != "test/gpu" || seen.Limits.Max["cpu"] != 20 {
 		t.Errorf("label %q, limits %v; want those of the cloud", seen.GPULabel, seen.Limits)
+	}
+	if !slices.Equal(seen.BookkeepingLabels, []string{"test/pool"}) {
+		t.Errorf("labels that do not count: %v; want those of the cloud", seen.BookkeepingLabels)
 	}
 	seen = observe(t, filled(t, &cloud{}, options))
 	if seen.GPULabel != "" || seen.Limits.Max["cpu"] != 10 {
