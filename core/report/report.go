@@ -206,9 +206,11 @@ func (f FailedInstances) Message() string {
 type Resize struct {
 	Group         cloudprovider.GroupID
 	From, To, Max int
+	// Atomic is true if a part of it would be of no use.
+	Atomic bool
 }
 
-// ResizeOutcome is what became of a Resize.
+// ResizeOutcome is what became of a Resize. If the group had to be created first, Group is its id since then.
 type ResizeOutcome struct {
 	Resize
 	// Granted is how many nodes the cloud promises because of it.
@@ -290,6 +292,8 @@ type Degradation struct {
 // Option is one way to help pods: so many nodes of one group.
 type Option struct {
 	Group cloudprovider.GroupID
+	// Similar are the groups among which the nodes are spread too, in the order of the cloud; nil: none.
+	Similar []cloudprovider.GroupID
 	Nodes int
 	Pods  int
 	// Waste is the mean share of CPU and memory that would stay unused, 0 to 1.
