@@ -62,13 +62,13 @@ func (a *Autoscaler) grow(
 	sorted, err := pendingpods.Run(ctx, pendingpods.In{
 		At: seen.At, Snapshot: seen.Snapshot, Scheduler: a.scheduler, Unschedulable: seen.Unschedulable, Unprocessed: seen.Unprocessed,
 		Deletions: seen.Deletions, Upcoming: scaleup.Upcoming(state), Templates: built.Templates, Purchases: state.Purchases,
-		Hints: a.registry.Hints(), Options: a.options.Pods,
+		Memory: a.registry.Remembered(), Options: a.options.Pods,
 	})
 	a.metrics.Took(metrics.FunctionFilter, a.clock.Now().Sub(start))
 	if err != nil {
 		return report.ScaleUp{Result: report.ScaleUpError, Err: err}, pending{errs: []error{err}}, state
 	}
-	a.registry.Remember(sorted.Hints)
+	a.registry.Remember(sorted.Memory)
 
 	waiting := pending{in: a.growIn(seen, state, sorted, built.Templates), notStarted: sorted.NotStarted, errs: sorted.Errs}
 	passage := scaleup.Gate(scaleup.GateIn{

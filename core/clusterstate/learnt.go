@@ -15,7 +15,7 @@ import (
 // learnt is what the steps before the rounds want to find again in the next iteration.
 type learnt struct {
 	templates []nodeinfos.LearntTemplate
-	hints     pendingpods.Hints
+	pending   pendingpods.Memory
 	// attempts are purchases that may or may not have brought a node that fits, with the time until which not to repeat them.
 	attempts map[Attempt]time.Time
 }
@@ -52,8 +52,8 @@ func (r *Registry) Learn(templates []nodeinfos.LearntTemplate) { r.learnt.templa
 // Learnt is what Learn was last given; nil before.
 func (r *Registry) Learnt() []nodeinfos.LearntTemplate { return r.learnt.templates }
 
-// Remember keeps where pending pods found room, in the place of what was known.
-func (r *Registry) Remember(hints pendingpods.Hints) { r.learnt.hints = hints }
+// Remember keeps what is to be known of pending pods in the next iteration, in the place of what was known.
+func (r *Registry) Remember(pending pendingpods.Memory) { r.learnt.pending = pending }
 
-// Hints is what Remember was last given; the zero value before.
-func (r *Registry) Hints() pendingpods.Hints { return r.learnt.hints }
+// Remembered is what Remember was last given; the zero value before.
+func (r *Registry) Remembered() pendingpods.Memory { return r.learnt.pending }

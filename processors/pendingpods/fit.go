@@ -13,17 +13,21 @@ import (
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
-// dropFitting places the pods that fit on a node that exists or is on its way, the most important first. They stay placed.
+// dropFitting places the pods that fit on a node that exists or is on its way, the most important first, after those that the search before did
+// not come to. They stay placed.
 func dropFitting(ctx context.Context, in In, b batch) (batch, error) {
 	s := search{in: in, batch: &b, hints: map[string]string{}, placeless: map[int]bool{}}
 	byPriority := make([]waiting, 0, len(b.pods))
 	for i, class := range in.Scheduler.Classes(in.Snapshot, b.pods) {
-		byPriority = append(byPriority, waiting{pod: b.pods[i], class: class, priority: podfacts.Priority(b.pods[i])})
+		pod := b.pods[i]
+		byPriority = append(byPriority, waiting{
+			pod: pod, class: class, priority: podfacts.Priority(pod), due: in.Memory.unreached[podfacts.Key(pod)],
+		})
 	}
-	slices.SortStableFunc(byPriority, func(p, q waiting) int { return cmp.Compare(q.priority, p.priority) })
+	slices.SortStableFunc(byPriority, waiting.compare)
 	for len(byPriority) > 0 {
 		n := 1
-		for n < len(byPriority) && byPriority[n].priority == byPriority[0].priority {
+		for n < len(byPriority) && byPriority[n].compare(byPriority[0]) == 0 {
 			n++
 		}
 		if err := s.equal(ctx, byPriority[:n]); err != nil {
@@ -31,7 +35,7 @@ func dropFitting(ctx context.Context, in In, b batch) (batch, error) {
 		}
 		byPriority = byPriority[n:]
 	}
-	b.hints = Hints{now: s.hints, before: in.Hints.now}
+	b.memory.now, b.memory.before = s.hints, in.Memory.now
 	if len(b.settled) == 0 {
 		return b, nil
 	}
@@ -59,6 +63,19 @@ type waiting struct {
 	pod      *corev1.Pod
 	class    int
 	priority int32
+	// due: the search before this one did not come to the pod. It then comes first, whatever its priority, so that none waits for ever.
+	due bool
+}
+
+// compare orders pods by when their turn is.
+func (w waiting) compare(other waiting) int {
+	if w.due != other.due {
+		if w.due {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(other.priority, w.priority)
 }
 
 // equal looks for room for the pods of one priority: first where they fitted before, then anywhere.
@@ -83,7 +100,7 @@ func (s *search) equal(ctx context.Context, pods []waiting) error {
 
 // hinted tries the node on which the pod fitted before. A node being drained is not tried: its room goes.
 func (s *search) hinted(ctx context.Context, pod *corev1.Pod) (placed bool, err error) {
-	name, ok := s.in.Hints.node(pod)
+	name, ok := s.in.Memory.hint(pod)
 	if !ok || s.batch.draining[name] || s.spent() {
 		return false, ctx.Err()
 	}
@@ -105,6 +122,7 @@ func (s *search) anywhere(ctx context.Context, w waiting) error {
 	pod := w.pod
 	if s.spent() {
 		s.batch.unreached++
+		s.batch.memory.reachFirst(pod)
 		s.batch.settle(pod, report.PodLeftAlone, report.NotReached{Limit: "--pending-pods-batching-timeout"})
 		return nil
 	}

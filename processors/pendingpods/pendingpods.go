@@ -3,6 +3,7 @@ package pendingpods
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +36,11 @@ type In struct {
 	// Snapshot is changed: not-started nodes go, upcoming nodes come, pods that fit are placed.
 	Snapshot  *simulator.Snapshot
 	Scheduler scheduler
-	// Unschedulable and Unprocessed as observed.
-	Unschedulable, Unprocessed []*corev1.Pod
+	// Unschedulable, Unprocessed and Nominated as observed.
+	Unschedulable, Unprocessed, Nominated []*corev1.Pod
+	// Injected are copies of pods that do not exist yet; of them so many are dropped in the end that no more than InjectionLimit pods are left.
+	Injected       []*corev1.Pod
+	InjectionLimit int
 	// Deletions are the removals in progress.
 	Deletions []observation.Deletion
 	// Upcoming are the groups with nodes on their way, in the order of the cloud.
@@ -44,8 +48,8 @@ type In struct {
 	Templates map[cloudprovider.GroupID]nodeinfos.Template
 	// Purchases are the pods for which a node was bought that is not at work yet; a zero Until means that its end is not known.
 	Purchases map[types.UID]report.PurchaseOnTheWay
-	// Hints is what the previous call returned; the zero value knows nothing.
-	Hints   Hints
+	// Memory is what the previous call returned; the zero value knows nothing.
+	Memory  Memory
 	Options config.Pods
 	// Budget ends the search for room (--pending-pods-batching-timeout); nil: it goes to the end.
 	Budget budget
@@ -65,7 +69,8 @@ type Upcoming struct {
 type Out struct {
 	// Left are the pods that may cause growth, in order.
 	Left []*corev1.Pod
-	// Waited are all pods that were looked at, in order: unschedulable ones, unprocessed ones, those that have to leave nodes being drained.
+	// Waited are all pods that were looked at, in order: unschedulable ones, unprocessed ones, nominated ones, injected ones, those that have to leave
+	// nodes being drained.
 	Waited []*corev1.Pod
 	// Settled has one verdict for each of Waited that is not in Left, in order.
 	Settled []report.PodVerdict
@@ -73,9 +78,9 @@ type Out struct {
 	Placeholders map[string]cloudprovider.GroupID
 	// NotStarted are the nodes that placeholders stand for in the snapshot, in the order of the groups. They must not be removed.
 	NotStarted []string
-	// Hints is to be kept for the next call.
-	Hints Hints
-	// Unreached is how many pods were not looked at because the budget was spent.
+	// Memory is to be kept for the next call.
+	Memory Memory
+	// Unreached is how many pods were not looked at because the budget was spent. They come first in the next call.
 	Unreached int
 	// Newborn is how many pods are no older than the iteration, as happens with clocks that differ.
 	Newborn int
@@ -83,14 +88,36 @@ type Out struct {
 	Errs []error
 }
 
-// Hints remembers on which node a pod fitted last, so that a pod that waits longer is found room for in the same place. A memory lasts for two calls.
-type Hints struct{ now, before map[string]string }
+// Memory is what one call leaves to the next.
+type Memory struct {
+	// now and before hold the nodes on which pods fitted last, by podfacts.Key, so that a pod that waits longer is found room for in the same place. A hint
+	// lasts for two calls.
+	now, before map[string]string
+	// unreached are the pods that were not looked at, by podfacts.Key.
+	unreached map[string]bool
+	// nominated says since when pods are nominated, by podfacts.Key.
+	nominated map[string]nomination
+}
 
-func (h Hints) node(pod *corev1.Pod) (name string, ok bool) {
-	if name, ok = h.now[podfacts.Key(pod)]; !ok {
-		name, ok = h.before[podfacts.Key(pod)]
+// nomination is a node on which the scheduler makes room for a pod, and when that was first seen.
+type nomination struct {
+	node  string
+	since time.Time
+}
+
+// reachFirst notes that the pod was not looked at.
+func (m *Memory) reachFirst(pod *corev1.Pod) {
+	if m.unreached == nil {
+		m.unreached = map[string]bool{}
 	}
-	return name, ok
+	m.unreached[podfacts.Key(pod)] = true
+}
+
+func (m Memory) hint(pod *corev1.Pod) (node string, ok bool) {
+	if node, ok = m.now[podfacts.Key(pod)]; !ok {
+		node, ok = m.before[podfacts.Key(pod)]
+	}
+	return node, ok
 }
 
 // step is one link of the chain. It takes the pods out that it settles and returns the rest.
@@ -102,6 +129,7 @@ type step struct {
 // steps is the chain. The order matters: what is refused cheaply goes first, and room is looked for before a pod is told to wait.
 func steps() []step {
 	return []step{
+		{"trust nominations", trustNominations},     // room is being made for these pods; those it takes too long for join the others
 		{"clean up TPU requests", cleanUpTPU},       // no node ever offers them
 		{"drop expendable pods", dropExpendable},    // below --expendable-pods-priority-cutoff
 		{"add pods of drained nodes", addDrained},   // they will need room before they wait for it
@@ -109,6 +137,7 @@ func steps() []step {
 		{"drop pods that fit", dropFitting},         // the expensive one, so that few pods come here
 		{"drop DaemonSet pods", dropDaemonSetPods},  // after the search: those that fit do take room
 		{"hold pods with a purchase", holdPurchase}, // a node bought for it is given time to get to work
+		{"limit injected pods", limitInjected},      // those that would buy nodes, hence so late
 		{"drop young pods", dropYoung},              // last, so that a young pod can occupy room that it fits in
 	}
 }
@@ -116,7 +145,7 @@ func steps() []step {
 // Run takes the pods through the steps. It returns an error only if ctx ended before they did; the snapshot then holds part of the work.
 func Run(ctx context.Context, in In) (Out, error) {
 	b := batch{settled: map[string]report.PodVerdict{}, placeholders: map[string]cloudprovider.GroupID{}}
-	b.pods = append(append(b.pods, in.Unschedulable...), in.Unprocessed...)
+	b.pods = slices.Concat(in.Unschedulable, in.Unprocessed, in.Nominated, in.Injected)
 	b.waited = b.pods
 	for _, s := range steps() {
 		var err error
@@ -125,7 +154,7 @@ func Run(ctx context.Context, in In) (Out, error) {
 		}
 	}
 	out := Out{
-		Left: b.pods, Waited: b.waited, Placeholders: b.placeholders, NotStarted: b.notStarted, Hints: b.hints,
+		Left: b.pods, Waited: b.waited, Placeholders: b.placeholders, NotStarted: b.notStarted, Memory: b.memory,
 		Unreached: b.unreached, Newborn: b.newborn, Errs: b.errs,
 	}
 	for _, pod := range b.waited {
@@ -144,7 +173,7 @@ type batch struct {
 	placeholders map[string]cloudprovider.GroupID
 	draining     map[string]bool
 	notStarted   []string
-	hints        Hints
+	memory       Memory
 	unreached    int
 	newborn      int
 	errs         []error

@@ -315,19 +315,19 @@ func TestHints(t *testing.T) {
 	}
 	for generation, want := range []string{"n3", "n3"} {
 		snapshot := simtest.Snapshot(t, nodes, nil)
-		if run(t, pendingpods.In{Snapshot: snapshot, Unschedulable: p, Hints: out.Hints}); where(snapshot) != want {
+		if run(t, pendingpods.In{Snapshot: snapshot, Unschedulable: p, Memory: out.Memory}); where(snapshot) != want {
 			t.Errorf("generation %d: the pod was placed on %q, want %q", generation, where(snapshot), want)
 		}
-		out = run(t, pendingpods.In{Snapshot: simtest.Snapshot(t, nodes, nil), Hints: out.Hints}) // a call without the pod
+		out = run(t, pendingpods.In{Snapshot: simtest.Snapshot(t, nodes, nil), Memory: out.Memory}) // a call without the pod
 	}
 	snapshot := simtest.Snapshot(t, nodes, nil)
-	if run(t, pendingpods.In{Snapshot: snapshot, Unschedulable: p, Hints: out.Hints}); where(snapshot) != "n2" {
+	if run(t, pendingpods.In{Snapshot: snapshot, Unschedulable: p, Memory: out.Memory}); where(snapshot) != "n2" {
 		t.Errorf("a hint outlived two calls: the pod was placed on %q, want n2", where(snapshot))
 	}
 	gone := simtest.Snapshot(t, nodes[:2], nil)
-	if run(t, pendingpods.In{Snapshot: gone, Unschedulable: p, Hints: run(t, pendingpods.In{
+	if run(t, pendingpods.In{Snapshot: gone, Unschedulable: p, Memory: run(t, pendingpods.In{
 		Snapshot: simtest.Snapshot(t, nodes, []*corev1.Pod{pod("full", "4").On("n2").Build()}), Unschedulable: p,
-	}).Hints}); where(gone) != "n2" {
+	}).Memory}); where(gone) != "n2" {
 		t.Errorf("with the hinted node gone the pod was placed on %q, want n2", where(gone))
 	}
 }

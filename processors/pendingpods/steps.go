@@ -2,16 +2,57 @@ package pendingpods
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/processors/podinjection"
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // ScaleUpDelayAnnotation on a pod lengthens --new-pod-scale-up-delay for it: a Go duration.
 const ScaleUpDelayAnnotation = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
+
+// trust is how long a pod may wait for the room that its scheduler is making for it. It then waits for any other room as well: a victim with a long grace
+// period, or one that cannot end, must not keep the pod waiting for ever.
+const trust = 5 * time.Minute
+
+// trustNominations leaves pods alone for which room is being made on a node. If that takes too long, or if the node is not there any more, they wait for room
+// like the others, and the room that was kept for them is free.
+func trustNominations(_ context.Context, in In, b batch) (batch, error) {
+	if len(in.Nominated) == 0 {
+		return b, nil
+	}
+	b.memory.nominated = make(map[string]nomination, len(in.Nominated))
+	trusted := map[*corev1.Pod]bool{}
+	for _, pod := range in.Nominated {
+		key := podfacts.Key(pod)
+		now, before := nomination{node: pod.Status.NominatedNodeName, since: in.At}, in.Memory.nominated[key]
+		if before.node == now.node {
+			now.since = before.since
+		}
+		b.memory.nominated[key] = now
+		node, placed := in.Snapshot.NodeOfPod(pod)
+		if placed && in.At.Before(now.since.Add(trust)) {
+			trusted[pod] = true
+			continue
+		}
+		if placed {
+			if err := in.Snapshot.RemovePod(pod, node); err != nil {
+				b.errs = append(b.errs, fmt.Errorf("looking for other room than on node %s: %w", node, err))
+				trusted[pod] = true
+			}
+		}
+	}
+	return b.keep(func(pod *corev1.Pod) report.Reason {
+		if !trusted[pod] {
+			return nil
+		}
+		return report.WaitingForPreemption{Node: pod.Status.NominatedNodeName}
+	}), nil
+}
 
 // cleanUpTPU takes requests away that exist only while a pod runs.
 func cleanUpTPU(_ context.Context, _ In, b batch) (batch, error) {
@@ -74,6 +115,19 @@ func holdPurchase(_ context.Context, in In, b batch) (batch, error) {
 		}
 		return bought
 	}), nil
+}
+
+// limitInjected drops copies of pods that do not exist yet while there are too many pods. Nobody is told of them one by one.
+func limitInjected(_ context.Context, in In, b batch) (batch, error) {
+	if len(in.Injected) == 0 {
+		return b, nil
+	}
+	var dropped []*corev1.Pod
+	b.pods, dropped = podinjection.Enforce(b.pods, in.InjectionLimit)
+	for _, pod := range dropped {
+		b.settle(pod, report.PodLeftAlone, report.NotReached{Limit: podinjection.LimitFlag})
+	}
+	return b, nil
 }
 
 // dropYoung drops pods that are not older than the delay, so that short-lived peaks buy nothing.
