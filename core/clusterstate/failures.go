@@ -10,6 +10,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/processors/nodeinfos"
 )
 
 // codeTimeout and codeCloudProvider are the codes that operators know from metrics and the status.
@@ -140,7 +141,8 @@ func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
 	}
 	m := r.memory(gs.Group)
 	failing := make(map[string]bool, len(gs.Failed))
-	fresh := map[kind]*report.FailedInstances{}
+	fresh, places := map[kind]*report.FailedInstances{}, map[kind][]nodeinfos.Place{}
+	units := 0
 	for _, instance := range gs.Failed {
 		failing[instance.ID] = true
 		if m.failing[instance.ID] {
@@ -151,6 +153,8 @@ func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
 			fresh[k] = &report.FailedInstances{Group: gs.Group, Class: k.class, Code: k.code}
 		}
 		fresh[k].Count++
+		units += m.weights.ofInstance(instance)
+		places[k] = append(places[k], nodeinfos.Place{Zone: instance.Zone, Type: instance.Type})
 		fresh[k].Messages = append(fresh[k].Messages, instance.Error.Message)
 	}
 	m.failing = failing
@@ -164,11 +168,15 @@ func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
 	slices.SortFunc(news, func(a, b report.FailedInstances) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Class, b.Class))
 	})
+	if m.request != nil {
+		m.reduce(units)
+	}
 	for _, f := range news {
-		if m.request != nil {
-			m.reduce(f.Count)
-		}
-		r.backOff(gs.Group, failure{class: f.Class, code: f.Code, message: f.Message()}, r.seen.At)
+		at := places[kind{f.Code, f.Class}]
+		slices.SortFunc(at, func(a, b nodeinfos.Place) int {
+			return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Type, b.Type))
+		})
+		r.shortage(gs.Group, slices.Compact(at), failure{class: f.Class, code: f.Code, message: f.Message()}, r.seen.At)
 	}
 	return news
 }

@@ -31,11 +31,12 @@ func (r *Registry) group(group observation.Group, nodes classified) GroupState {
 		gs.LastProbe = r.seen.At
 	}
 	gs.Lost = m.lost(max(0, gs.Target-t.standing), r.seen.At, group.Options.MaxNodeProvisionTime)
-	gs.Upcoming = max(0, gs.Target-t.arrived-t.hopeless-gs.Lost)
+	awaited := max(0, gs.Target-t.arrived-t.hopeless-gs.Lost)
+	gs.Upcoming = t.upcoming(awaited, m.weights)
 	gs.Incomplete = incomplete(group.Options, t)
 	r.judgeSize(&gs, t)
 	gs.Expected = c.Ready + c.Unready + c.NotStarted + c.Suspended
-	gs.Missing = max(0, gs.Target-t.hopeless-gs.Upcoming-t.fit)
+	gs.Missing = m.weights.nodes(gs.Target - t.hopeless - awaited - t.fit)
 	gs.Healthy = !r.tooMany(gs.Missing, gs.Expected)
 	if gs.LastProbe.IsZero() {
 		gs.Healthy = gs.Missing == 0
@@ -43,13 +44,27 @@ func (r *Registry) group(group observation.Group, nodes classified) GroupState {
 	return gs
 }
 
-// stock says what stands for the places of a group's target.
+// stock says what stands for the places of a group's target, in units.
 type stock struct {
 	// standing are the places that a node or an instance stands for. arrived are those of them whose machine has become a node
 	// that was ready once or should have been; hopeless are those whose machine will not become one.
 	standing, arrived, hopeless int
 	// registered are the nodes that take up a place, fit those of them that are ready or suspended.
 	registered, fit int
+	// coming are the units of the machines that are on their way, comingNodes how many machines those are.
+	coming, comingNodes int
+}
+
+// upcoming is how many nodes are on their way where so many units are awaited: the machines that are known to be, and for the rest as many as it
+// can be.
+func (t stock) upcoming(awaited int, w weights) int {
+	if w.largest == 1 {
+		return awaited
+	}
+	if awaited <= t.coming {
+		return min(t.comingNodes, w.nodes(awaited))
+	}
+	return t.comingNodes + w.nodes(awaited-t.coming)
 }
 
 // incomplete tells a group that grows and shrinks as a whole and of which a part will not come.
@@ -59,7 +74,7 @@ func incomplete(options observation.GroupOptions, t stock) bool {
 
 // takeStock sorts the group's instances and nodes. Machines that are ending take up no place: the target has forgotten them.
 func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes classified) stock {
-	own := nodes.of[group.ID]
+	own, w := nodes.of[group.ID], r.memory(group.ID).weights
 	var t stock
 	ending, listed := map[string]bool{}, make(map[string]bool, len(group.Instances))
 	for _, instance := range group.Instances {
@@ -69,9 +84,11 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 			ending[instance.ID] = true
 		case own.providerIDs[instance.ID]: // counted as a node below
 		case nodes.providerIDs[instance.ID]: // its node exists, but it cannot be told whose it is
-			t.standing, t.arrived, t.fit = t.standing+1, t.arrived+1, t.fit+1
+			units := w.ofInstance(instance)
+			t.standing, t.arrived, t.fit = t.standing+units, t.arrived+units, t.fit+units
 		case instance.Error != nil:
-			t.standing, t.hopeless = t.standing+1, t.hopeless+1
+			units := w.ofInstance(instance)
+			t.standing, t.hopeless = t.standing+units, t.hopeless+units
 			if instance.State == cloudprovider.InstanceCreating {
 				gs.Failed = append(gs.Failed, instance)
 			}
@@ -81,8 +98,7 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 	}
 	// A node that does not say which machine it is stands for one of those without a node: it must not count twice.
 	gs.Anonymous = own.anonymous
-	t.standing += max(0, len(gs.Unregistered)-own.anonymous)
-	t.hopeless += max(0, gs.Counts.LongUnregistered-own.anonymous)
+	t.addUnregistered(gs.Unregistered, own.anonymous, w)
 	r.memory(group.ID).keepUnregistered(gs.Unregistered)
 	for _, node := range own.nodes {
 		gone := node.class == classDeleted && !listed[node.providerID]
@@ -92,21 +108,49 @@ func (r *Registry) takeStock(gs *GroupState, group observation.Group, nodes clas
 			}
 			continue
 		}
-		t.standing, t.registered = t.standing+1, t.registered+1
+		units := w.ofNode(node.object)
+		t.standing, t.registered = t.standing+units, t.registered+units
 		switch node.class {
 		case classNotStarted:
 			gs.NotStarted = append(gs.NotStarted, node.name)
+			t.coming, t.comingNodes = t.coming+units, t.comingNodes+1
 			continue
 		case classReady:
 			gs.Ready = append(gs.Ready, node.name)
-			t.fit++
+			t.fit += units
 		case classSuspended:
-			t.fit++
+			t.fit += units
 		case classUnset, classDeleted, classUnready:
 		}
-		t.arrived++
+		t.arrived += units
 	}
 	return t
+}
+
+// addUnregistered counts the machines without a node, except for so many that nodes which do not name their machine stand for: of each kind, the
+// last ones.
+func (t *stock) addUnregistered(instances []UnregisteredInstance, anonymous int, w weights) {
+	long := 0
+	for _, u := range instances {
+		if u.Long {
+			long++
+		}
+	}
+	counted, hopeless := max(0, len(instances)-anonymous), max(0, long-anonymous)
+	for _, u := range instances {
+		units := w.ofInstance(u.Instance)
+		if counted > 0 {
+			counted--
+			t.standing += units
+		}
+		switch {
+		case !u.Long:
+			t.coming, t.comingNodes = t.coming+units, t.comingNodes+1
+		case hopeless > 0:
+			hopeless--
+			t.hopeless += units
+		}
+	}
 }
 
 // unregistered notes an instance without a node.
@@ -168,6 +212,7 @@ func (r *Registry) judgeSize(gs *GroupState, t stock) {
 func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	m := r.memory(group.ID)
 	gs.Backoff = m.backoff.status(r.seen.At)
+	gs.FailedPlaces = m.failedPlaces(r.seen.At)
 	gs.SetAside = r.aside(*gs, group)
 	if m.request != nil {
 		request := *m.request

@@ -52,7 +52,7 @@ func (r *Registry) settlePurchases(state State, nodes classified) map[types.UID]
 // been ready for the settling time, or lets pods in: a pod that finds it full then lost its place to another one and needs a new one.
 func (r *Registry) owed(p purchase, state State, nodes classified) (until time.Time, owed bool) {
 	m, known := r.groups[p.group]
-	if !known || m.backoff.failedSince(p.at) {
+	if !known || m.failedSince(p.at) {
 		return time.Time{}, false // gone, or part of it failed: what still comes is found by simulation
 	}
 	late := state.At.After(p.expires)

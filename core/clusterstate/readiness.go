@@ -44,6 +44,7 @@ type members struct {
 
 // member is one node of a group.
 type member struct {
+	object           *corev1.Node
 	name, providerID string
 	class            class
 	created          time.Time
@@ -90,7 +91,7 @@ func (m *members) add(node *corev1.Node, c class, since time.Time) {
 	if node.Spec.ProviderID == "" && c != classDeleted {
 		m.anonymous++
 	}
-	added := member{name: node.Name, providerID: node.Spec.ProviderID, class: c, created: node.CreationTimestamp.Time}
+	added := member{object: node, name: node.Name, providerID: node.Spec.ProviderID, class: c, created: node.CreationTimestamp.Time}
 	if c == classReady {
 		added.readySince = since
 	}

@@ -11,6 +11,7 @@ import (
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/processors/nodeinfos"
 )
 
 // repairPause is how long a group's repairs rest after one failed, so that a call that is refused for good is not made in every loop.
@@ -43,8 +44,10 @@ type Registry struct {
 
 // memory is what the Registry keeps of one group from one iteration to the next.
 type memory struct {
-	request  *Request
-	backoff  *backoff
+	request *Request
+	backoff *backoff
+	// places are the failures that concern a part of the group only.
+	places   map[nodeinfos.Place]*backoff
 	setAside *report.GroupSetAside
 	// asideSince is since when the cloud itself keeps the group from being used; zero: it does not.
 	asideSince time.Time
@@ -55,7 +58,12 @@ type memory struct {
 	// failing holds the ids of instances that had an error when last seen.
 	failing map[string]bool
 	// emptySince has one entry, ascending, for each place of the target that nothing stands for.
-	emptySince                             []time.Time
+	emptySince []time.Time
+	// shown is the target of the latest view, in units; nil: there was none. writes are ours that views may still have to show.
+	shown  *int
+	writes []written
+	// weights are those of the group's machines when it was last described.
+	weights                                weights
 	wrongSize                              *WrongSize
 	repairFrom                             time.Time
 	lastScaleUp, lastDeletion, lastFailure time.Time
@@ -67,6 +75,8 @@ type belief struct {
 	since  time.Time
 	// certain is false if the answer to the write was lost.
 	certain bool
+	// intended is true if an earlier process was about to write it and was not heard of again.
+	intended bool
 }
 
 // target is the group's target. A view that does not show our last increase yet must not make us buy the same again.
@@ -78,7 +88,7 @@ func (m *memory) target(group observation.Group, at time.Time) int {
 	case group.Target >= b.target:
 	case group.Stale != nil:
 		return b.target
-	case b.certain && at.Sub(b.since) < viewLag:
+	case b.certain && at.Sub(b.since) < viewLag, b.intended && at.Sub(b.since) < answerLag:
 		return b.target
 	}
 	m.believed = nil
@@ -124,8 +134,13 @@ func (r *Registry) Observe(seen observation.Observation) State {
 	nodes := classify(seen)
 	state := State{At: seen.At, Cluster: r.cluster(seen, nodes)}
 	for _, group := range seen.Groups {
-		r.memory(group.ID).forget(seen.At, r.durations)
+		m := r.memory(group.ID)
+		m.forget(seen.At, r.durations)
+		m.weights = weightsOf(group)
 		gs := r.group(group, nodes)
+		if change := m.foreign(group, m.weights.units(removals(seen, group.ID)), seen.At); change != nil {
+			state.Foreign = append(state.Foreign, *change)
+		}
 		state.TimedOut = append(state.TimedOut, r.timeOut(gs, group)...)
 		state.Failed = append(state.Failed, r.newFailures(gs)...)
 		r.finish(&gs, group)
@@ -155,6 +170,7 @@ func (r *Registry) AfterRepair(outcomes []report.RepairOutcome) State {
 		}
 		r.change(outcome.Group, func(gs *GroupState) {
 			m.lower(gs.repaired(ended, outcome.Lowered))
+			m.wrote(-m.weights.units(ended)-outcome.Lowered, outcome.At)
 			gs.RepairFrom = m.repairFrom
 			if gs.SetAside == nil && (err != nil || ended+outcome.Lowered > 0) {
 				gs.SetAside = &report.GroupSetAside{Error: "it is being repaired", Since: outcome.At}
@@ -190,7 +206,8 @@ func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, triggered []rep
 			continue
 		}
 		expires := r.asked(outcome, unknown)
-		purchases = append(purchases, purchase{group: outcome.Group, nodes: outcome.Granted + unknown, at: outcome.At, expires: expires})
+		nodes := r.memory(outcome.Group).weights.nodes(outcome.Granted + unknown)
+		purchases = append(purchases, purchase{group: outcome.Group, nodes: nodes, at: outcome.At, expires: expires})
 		if outcome.Granted > 0 {
 			r.lastScaleUp = r.seen.At
 		}
@@ -222,10 +239,12 @@ func (r *Registry) Ended(outcomes []report.RemovalOutcome) {
 		case report.RemovalOK:
 			m.lastDeletion = outcome.Ended
 			m.lower(1)
+			m.wrote(-m.weights.units(1), outcome.Ended)
 		case report.RemovalDeletionFailed:
 			if outcome.RefusedByCloud {
 				m.lastFailure = outcome.Ended
 			}
+			m.wrote(-m.weights.units(1), outcome.Ended) // it may have been carried out all the same
 		case report.RemovalTaintFailed, report.RemovalEvictionFailed, report.RemovalInternalFailure:
 		}
 	}
@@ -252,11 +271,12 @@ func (r *Registry) asked(outcome report.ResizeOutcome, unknown int) (expires tim
 		request := *m.request
 		gs.Request = &request
 		gs.Target += outcome.Granted + unknown
-		gs.Upcoming += outcome.Granted + unknown
+		gs.Upcoming += m.weights.nodes(outcome.Granted + unknown)
 		gs.ScalingUp = true
 		gs.LastScaleUp = m.lastScaleUp
 		m.believed = &belief{target: gs.Target, since: outcome.At, certain: unknown == 0}
 	})
+	m.wrote(outcome.Granted+unknown, outcome.At)
 	return expires
 }
 
@@ -282,15 +302,31 @@ func (m *memory) forget(at time.Time, d durations) {
 	if m.backoff != nil && m.backoff.forgotten(at, d) {
 		m.backoff = nil
 	}
+	m.forgetPlaces(at, d)
 }
 
 func (r *Registry) memory(id cloudprovider.GroupID) *memory {
 	m := r.groups[id]
 	if m == nil {
-		m = &memory{firstSeen: map[string]time.Time{}, failing: map[string]bool{}}
+		m = newMemory()
 		r.groups[id] = m
 	}
 	return m
+}
+
+func newMemory() *memory {
+	return &memory{firstSeen: map[string]time.Time{}, failing: map[string]bool{}, places: map[nodeinfos.Place]*backoff{}}
+}
+
+// removals is how many removals of nodes of the group are in progress.
+func removals(seen observation.Observation, id cloudprovider.GroupID) int {
+	count := 0
+	for _, deletion := range seen.Deletions {
+		if deletion.Group == id {
+			count++
+		}
+	}
+	return count
 }
 
 // keepGroups forgets groups that the cloud does not list any more.

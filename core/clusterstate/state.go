@@ -21,6 +21,8 @@ type State struct {
 	// TimedOut and Failed are news of this iteration.
 	TimedOut []report.RequestTimeout
 	Failed   []report.FailedInstances
+	// Foreign are changes of targets that this process did not make, also news of this iteration.
+	Foreign []report.TargetChange
 	// LastScaleUp, LastDeletion and LastFailure are the stamps of the cool-downs (scale-down 4.1).
 	LastScaleUp, LastDeletion, LastFailure time.Time
 	// Purchases are the pods for which nodes were bought that are not at work yet, by UID of the pod.
@@ -30,6 +32,9 @@ type State struct {
 // GroupState is what is known of one group.
 type GroupState struct {
 	report.GroupStatus
+	// FailedPlaces are the parts of the group in which the cloud lately had no machines, by zone and type. As long as the group has other parts it is
+	// not backed off as a whole: grow it as if the variants in these places did not exist (FailedAt tells which those are).
+	FailedPlaces []FailedPlace
 	// Request is the open request for more nodes; nil: none.
 	Request *Request
 	// Ready and NotStarted are the names of registered nodes of these classes, ascending, without those whose machines are ending.
@@ -49,7 +54,7 @@ type GroupState struct {
 	ExpectedDeletions int
 	// Anonymous is how many nodes do not say which machine they are on. While there are any, no instance can be told to have no node.
 	Anonymous int
-	// Lost is how many places of the target have had nothing standing for them for longer than the provision time.
+	// Lost is how many places of the target, in units, have had nothing standing for them for longer than the provision time.
 	Lost int
 	// Incomplete is true if a part of a group that grows and shrinks as a whole will not come. It is set aside then.
 	Incomplete bool
@@ -59,7 +64,7 @@ type GroupState struct {
 	RepairFrom time.Time
 }
 
-// Request is an increase that the cloud accepted and whose nodes are not all there yet.
+// Request is an increase that the cloud accepted and whose nodes are not all there yet. Increase is in units of the group's size.
 type Request struct {
 	Increase       int
 	Since, Expires time.Time
@@ -73,7 +78,7 @@ type UnregisteredInstance struct {
 	Long bool
 }
 
-// WrongSize is a difference between the registered nodes and the target.
+// WrongSize is a difference between the registered nodes and the target, in units of the group's size.
 type WrongSize struct {
 	Registered, Target int
 	// Empty is how many places of the target neither a node nor an instance stands for.

@@ -172,6 +172,15 @@ type Repair struct {
 	TimedOut []RequestTimeout
 	// Failed are the instances whose creation failed since the last iteration, by group and code.
 	Failed []FailedInstances
+	// Foreign are the changes of targets that somebody else made since the last iteration, in the order of the groups.
+	Foreign []TargetChange
+}
+
+// TargetChange is a change of a group's target that did not come from this process.
+type TargetChange struct {
+	Group cloudprovider.GroupID
+	// From is what the target would be without it.
+	From, To int
 }
 
 // RequestTimeout is a request that was not fulfilled in time.
