@@ -132,7 +132,7 @@ type Planner struct {
 	Timers []Timer `json:"timers,omitempty"`
 	// Rechecks by ascending name of the node.
 	Rechecks []Recheck `json:"rechecks,omitempty"`
-	// Hints are the nodes on which pods, by namespace/name, found a place.
+	// Hints are the nodes on which pods, by podfacts.Key, found a place.
 	Hints map[string]string `json:"hints,omitempty"`
 }
 

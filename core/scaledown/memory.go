@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/core/saved"
 	"example.com/cluster-autoscaler/simulator/podfacts"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
@@ -132,6 +133,62 @@ func (p *Planner) Restore(timers []Timer) {
 			p.unneeded[t.Node] = timer{uid: t.UID, since: t.Since}
 		}
 	}
+}
+
+// Save returns the memory as it is to be stored: timers and rechecks by ascending name of the node, times in UTC. Timers of nodes whose UID is not
+// known are left out. The map is shared and must not be changed.
+func (p *Planner) Save() saved.Planner {
+	out := saved.Planner{Hints: p.hints.old}
+	for _, t := range p.Timers() {
+		if t.UID != "" {
+			out.Timers = append(out.Timers, saved.Timer{Node: t.Node, UID: t.UID, Since: t.Since.UTC()})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.recheck)) {
+		entry := p.recheck[name]
+		out.Rechecks = append(out.Rechecks, saved.Recheck{Node: name, UID: entry.uid, Until: entry.until.UTC(), First: entry.first})
+	}
+	return out
+}
+
+// RestoreSaved takes over the memory of an earlier process, before the first plan; what is known already stays. nodes are those that there are now:
+// what was remembered of others, also of others with the same name, is dropped. Times in the future are cut. The caller knows how long
+// ago the memory was current, and whether that is too long for it.
+func (p *Planner) RestoreSaved(from saved.Planner, nodes []*corev1.Node, now time.Time) {
+	there := make(map[string]types.UID, len(nodes))
+	for _, node := range nodes {
+		there[node.Name] = node.UID
+	}
+	var timers []Timer
+	for _, t := range from.Timers {
+		if uid, ok := there[t.Node]; ok && t.UID != "" && uid == t.UID {
+			timers = append(timers, Timer{Node: t.Node, UID: t.UID, Since: soonest(t.Since, now)})
+		}
+	}
+	p.Restore(timers)
+	for _, r := range from.Rechecks {
+		_, known := p.recheck[r.Node]
+		if uid, ok := there[r.Node]; ok && uid == r.UID && !known && r.First != nil && r.Until.After(now) {
+			until := soonest(r.Until, now.Add(p.options.ScaleDown.UnremovableRecheckTimeout))
+			p.recheck[r.Node] = recheckEntry{uid: r.UID, first: r.First, until: until}
+		}
+	}
+	for pod, node := range from.Hints {
+		if _, ok := there[node]; !ok {
+			continue
+		}
+		if p.hints.old == nil {
+			p.hints.old = map[string]string{}
+		}
+		p.hints.old[pod] = node
+	}
+}
+
+func soonest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // RestoreFrom takes over the times that the soft taints on the nodes tell, as Restore does, where they are no older than ttl;

@@ -127,6 +127,7 @@ type timer struct {
 
 // recheckEntry is a node that was found not removable and is not looked at for a while.
 type recheckEntry struct {
+	uid   types.UID
 	first report.Reason
 	until time.Time
 }

@@ -100,7 +100,7 @@ func (u *update) simulate(ctx context.Context, candidates []candidate) (err erro
 		}
 		if why != nil {
 			u.keep(node, why)
-			u.recheck[node.Name] = recheckEntry{first: why, until: u.now.Add(u.options.ScaleDown.UnremovableRecheckTimeout)}
+			u.recheck[node.Name] = recheckEntry{uid: node.UID, first: why, until: u.now.Add(u.options.ScaleDown.UnremovableRecheckTimeout)}
 			continue
 		}
 		found.used = used[node.Name]
