@@ -201,7 +201,7 @@ func (a *Autoscaler) shrink(
 	ctx context.Context, seen observation.Observation, state clusterstate.State, waiting pending,
 ) (report.ScaleDown, clusterstate.State) {
 	shrunk := report.ScaleDown{Result: report.ScaleDownNotTried}
-	if !a.options.ScaleDown.Enabled || ctx.Err() != nil {
+	if !a.options.ScaleDown.Enabled || waiting.growOnly || ctx.Err() != nil {
 		return shrunk, state
 	}
 	a.metrics.Activity(metrics.ActivityScaleDown, seen.At)

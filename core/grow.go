@@ -25,6 +25,8 @@ type pending struct {
 	notStarted []string
 	// young is set while pods are too new to be helped: nothing is removed then, they may want the room.
 	young *report.CoolDown
+	// growOnly is set while the search for room takes too long: nothing is even considered for removal then.
+	growOnly bool
 	// errs are what went wrong with single pods; nothing is removed then either.
 	errs []error
 }
@@ -58,37 +60,31 @@ func (a *Autoscaler) grow(
 	})
 	a.registry.Learn(built.Learnt)
 
-	start := a.clock.Now()
-	sorted, err := pendingpods.Run(ctx, pendingpods.In{
-		At: seen.At, Snapshot: seen.Snapshot, Scheduler: a.scheduler, Unschedulable: seen.Unschedulable, Unprocessed: seen.Unprocessed,
-		Deletions: seen.Deletions, Upcoming: scaleup.Upcoming(state), Templates: built.Templates, Purchases: state.Purchases,
-		Memory: a.registry.Remembered(), Options: a.options.Pods,
-	})
-	a.metrics.Took(metrics.FunctionFilter, a.clock.Now().Sub(start))
+	sorted, round, err := a.waitingPods(ctx, seen, state, built.Templates)
 	if err != nil {
 		return report.ScaleUp{Result: report.ScaleUpError, Err: err}, pending{errs: []error{err}}, state
 	}
-	a.registry.Remember(sorted.Memory)
 
 	waiting := pending{in: a.growIn(seen, state, sorted, built.Templates), notStarted: sorted.NotStarted, errs: sorted.Errs}
 	passage := scaleup.Gate(scaleup.GateIn{
 		At: seen.At, Pending: sorted, Nodes: seen.Nodes, MaxNodes: a.options.Limits.MaxNodes,
-		Bypassed: len(a.options.Pods.BypassedSchedulers) > 0, Settled: a.settled,
+		Bypassed: len(a.options.Pods.BypassedSchedulers) > 0, Settled: a.settled, Degraded: sorted.Degraded,
 	})
-	waiting.young, a.young = passage.Young, passage.Young
+	waiting.young, a.young, waiting.growOnly = passage.Young, passage.Young, passage.GrowOnly
 	if !passage.Open {
-		return passage.ScaleUp, waiting, state
+		return a.settlePods(passage.ScaleUp, sorted, round), waiting, state
 	}
 
 	a.metrics.Activity(metrics.ActivityScaleUp, seen.At)
-	start = a.clock.Now()
+	start := a.clock.Now()
 	grown := scaleup.Grow(ctx, waiting.in, a.expander.Choose, a.act.Resize)
 	a.metrics.Took(metrics.FunctionScaleUp, a.clock.Now().Sub(start))
 	if grown.Err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(grown.Err, "Cannot plan growth")
 	}
 	a.registry.Attempted(grown.Pods)
-	return grown, waiting, a.registry.AfterScaleUp(grown.Outcomes, triggered(grown))
+	state = a.registry.AfterScaleUp(grown.Outcomes, triggered(grown))
+	return a.settlePods(grown, sorted, round), waiting, state
 }
 
 // growIn puts together what growth is planned from.

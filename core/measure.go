@@ -21,6 +21,18 @@ func (t *Teller) measure(r report.Report) {
 		Unregistered: c.Unregistered, LongUnregistered: c.LongUnregistered,
 	})
 	m.PendingPods(r.Cluster.Pending-r.Cluster.Unprocessed, r.Cluster.Unprocessed)
+	if told := r.ScaleUp.Injected; told != nil {
+		injected, skipped := 0, 0
+		for i := range told {
+			injected, skipped = injected+told[i].Injected, skipped+told[i].Dropped
+		}
+		m.InjectedPods(injected, skipped)
+	}
+	unreached := 0
+	if r.ScaleUp.Degraded != nil {
+		unreached = r.ScaleUp.Degraded.Unreached
+	}
+	m.SkippedPods(unreached)
 	m.Capacity(float64(r.Cluster.MilliCPU)/milli, r.Cluster.Memory)
 	m.Taints(r.Cluster.Taints)
 	m.PendingDeletions(r.ScaleDown.Pending)

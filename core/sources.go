@@ -18,8 +18,8 @@ func ObservationOptions(from config.Options) observation.Options {
 	}
 	return observation.Options{
 		AllowedSchedulers: from.Pods.AllowedSchedulers, BypassedSchedulers: from.Pods.BypassedSchedulers,
-		ExpendableCutoff: from.Pods.ExpendablePriorityCutoff,
-		Taints:           TaintRules(from.Templates),
+		ExpendableCutoff: from.Pods.ExpendablePriorityCutoff, Controllers: from.ProactiveScaleUp.Enabled,
+		Taints: TaintRules(from.Templates),
 		GroupDefaults: observation.GroupOptions{
 			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
 			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,

@@ -293,6 +293,9 @@ func TestWhatIsRecordedWhere(t *testing.T) {
 		"pods": {func(m *metrics.Metrics) { m.PendingPods(3, 1) }, map[string]float64{
 			"unschedulable_pods_count{type=unschedulable}": 3, "unschedulable_pods_count{type=scheduler_unprocessed}": 1,
 		}},
+		"injected pods": {func(m *metrics.Metrics) { m.InjectedPods(5, 2) }, map[string]float64{
+			"unschedulable_pods_count{type=injected}": 5, "unschedulable_pods_count{type=skipped_injection}": 2,
+		}},
 		"skipped pods": {func(m *metrics.Metrics) { m.SkippedPods(7) }, map[string]float64{"skipped_pods_count{requestor=filter-out-pod-list-processor}": 7}},
 		"capacity":     {func(m *metrics.Metrics) { m.Capacity(1.5, 7) }, map[string]float64{"cluster_cpu_current_cores": 1.5, "cluster_memory_current_bytes": 7}},
 		"limits": {func(m *metrics.Metrics) { m.Limits(1, 2, 3, 4) }, map[string]float64{

@@ -91,6 +91,12 @@ func (m *Metrics) PendingPods(unschedulable, unprocessed int) {
 	m.state.pending.WithLabelValues("scheduler_unprocessed").Set(float64(unprocessed))
 }
 
+// InjectedPods records how many copies stood for pods that controllers have yet to create, and how many were left out because of the limit.
+func (m *Metrics) InjectedPods(injected, skipped int) {
+	m.state.pending.WithLabelValues("injected").Set(float64(injected))
+	m.state.pending.WithLabelValues("skipped_injection").Set(float64(skipped))
+}
+
 // Capacity records what the nodes offer together, in cores and bytes.
 func (m *Metrics) Capacity(cores float64, bytes int64) {
 	m.state.cores.Set(cores)

@@ -10,12 +10,14 @@ import (
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/processors/nodeinfos"
 	"example.com/cluster-autoscaler/processors/pendingpods"
+	"example.com/cluster-autoscaler/processors/podinjection"
 )
 
 // learnt is what the steps before the rounds want to find again in the next iteration.
 type learnt struct {
 	templates []nodeinfos.LearntTemplate
 	pending   pendingpods.Memory
+	injection podinjection.BackOff
 	// attempts are purchases that may or may not have brought a node that fits, with the time until which not to repeat them.
 	attempts map[Attempt]time.Time
 }
@@ -57,3 +59,11 @@ func (r *Registry) Remember(pending pendingpods.Memory) { r.learnt.pending = pen
 
 // Remembered is what Remember was last given; the zero value before.
 func (r *Registry) Remembered() pendingpods.Memory { return r.learnt.pending }
+
+// Injected notes for which controllers copies of pods were injected, and whether that helped.
+func (r *Registry) Injected(told []report.Injection) {
+	r.learnt.injection = r.learnt.injection.After(r.seen.At, told)
+}
+
+// InjectionBackOff says which controllers are left out because nobody could help their copies.
+func (r *Registry) InjectionBackOff() podinjection.BackOff { return r.learnt.injection }

@@ -259,7 +259,7 @@ type ScaleUp struct {
 	Considered int
 	// Pods has one entry per pod that waited, in order. Copies of pods that do not exist yet are not among them.
 	Pods []PodVerdict
-	// Injected tells of the controllers that miss pods, for which room is made already; nil unless --enable-proactive-scaleup is on.
+	// Injected tells of the controllers that miss pods, for which room is made already; nil, not empty, where nobody asked for that.
 	Injected []Injection
 	// Degraded is set while the search for room takes longer than it may; nil otherwise.
 	Degraded *Degradation

@@ -44,6 +44,8 @@ type Passage struct {
 	// Open is true if growth is to be planned. Otherwise ScaleUp is the outcome of the round.
 	Open    bool
 	ScaleUp report.ScaleUp
+	// GrowOnly is true if this iteration is for growing alone: the search for room was too slow.
+	GrowOnly bool
 	// Young is set while all pods are new: nodes must not be removed, since the pods may want them.
 	Young *report.CoolDown
 }
@@ -54,6 +56,7 @@ func Gate(in GateIn) Passage {
 	if passage.Open && in.Degraded > 0 && in.Degraded%degradedCycle == 0 {
 		passage = in.closed(report.ScaleUpInCooldown, report.PodLeftAlone, report.NotReached{Limit: "--enable-graceful-degradation"})
 	}
+	passage.GrowOnly = in.Degraded%degradedCycle != 0
 	return passage
 }
 

@@ -82,6 +82,9 @@ type Out struct {
 	Memory Memory
 	// Unreached is how many pods were not looked at because the budget was spent. They come first in the next call.
 	Unreached int
+	// Degraded counts the calls in a row, this one included, in which there were such pods; Recovered is true if there are none any more.
+	Degraded  int
+	Recovered bool
 	// Newborn is how many pods are no older than the iteration, as happens with clocks that differ.
 	Newborn int
 	// Errs are what went wrong with single pods or groups. If there are any, this iteration must not remove nodes: the pods concerned may need them.
@@ -93,8 +96,9 @@ type Memory struct {
 	// now and before hold the nodes on which pods fitted last, by podfacts.Key, so that a pod that waits longer is found room for in the same place. A hint
 	// lasts for two calls.
 	now, before map[string]string
-	// unreached are the pods that were not looked at, by podfacts.Key.
+	// unreached are the pods that were not looked at, by podfacts.Key; degraded counts the calls in a row in which there were any.
 	unreached map[string]bool
+	degraded  int
 	// nominated says since when pods are nominated, by podfacts.Key.
 	nominated map[string]nomination
 }
@@ -153,9 +157,12 @@ func Run(ctx context.Context, in In) (Out, error) {
 			return Out{}, fmt.Errorf("going through the waiting pods, step %q: %w", s.name, err)
 		}
 	}
+	if b.unreached > 0 {
+		b.memory.degraded = in.Memory.degraded + 1
+	}
 	out := Out{
 		Left: b.pods, Waited: b.waited, Placeholders: b.placeholders, NotStarted: b.notStarted, Memory: b.memory,
-		Unreached: b.unreached, Newborn: b.newborn, Errs: b.errs,
+		Unreached: b.unreached, Degraded: b.memory.degraded, Recovered: b.unreached == 0 && in.Memory.degraded > 0, Newborn: b.newborn, Errs: b.errs,
 	}
 	for _, pod := range b.waited {
 		if verdict, ok := b.settled[podfacts.Key(pod)]; ok {

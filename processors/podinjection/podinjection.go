@@ -220,12 +220,16 @@ func (r Round) vacant(purchases map[types.UID]report.PurchaseOnTheWay) map[types
 	return out
 }
 
-// Settle takes what became of the copies out of the verdicts and tells it controller by controller; controllers that miss no pods are not told of.
+// Settle takes what became of the copies out of the verdicts and tells it controller by controller; controllers that miss no pods are not told of. With
+// the zero Round told is nil, else it is not.
 func (r Round) Settle(verdicts []report.PodVerdict) (pods []report.PodVerdict, told []report.Injection) {
-	if len(r.controllers) == 0 {
+	if r.of == nil {
 		return verdicts, nil
 	}
-	told = slices.Clone(r.controllers)
+	told = append([]report.Injection{}, r.controllers...)
+	if len(told) == 0 {
+		return verdicts, told
+	}
 	for _, verdict := range verdicts {
 		at, copied := r.of[verdict.Pod.UID]
 		if !copied {

@@ -75,8 +75,22 @@ func Events(r report.Report) []Event {
 		// Always the same text, so that the same trouble is told once in a while and not in every iteration.
 		events = append(events, cluster(true, "ClusterUnhealthy", "Cluster is unhealthy"))
 	}
+	events = append(events, degradationEvents(r.ScaleUp)...)
 	events = append(events, resizeEvents(r.ScaleUp)...)
 	return append(events, podEvents(r.ScaleUp)...)
+}
+
+// degradationEvents tell when the search for room begins to take too long, and when it has got through again.
+func degradationEvents(up report.ScaleUp) []Event {
+	switch {
+	case up.Degraded != nil && up.Degraded.Loops == 1:
+		return []Event{cluster(true, "GracefulDegradationStarted",
+			"The search for room for pending pods did not get through in time; pods that were not looked at come first in the next loop, and every 4th loop is kept for scale-down")}
+	case up.Recovered:
+		return []Event{cluster(false, "GracefulDegradationStopped", "The search for room for pending pods got through all of them again")}
+	default:
+		return nil
+	}
 }
 
 func repairEvents(repair report.Repair) []Event {
