@@ -35,7 +35,7 @@ type source interface {
 type actuator interface {
 	CleanAtStart(ctx context.Context, seen observation.Observation) error
 	Repair(ctx context.Context, actions []report.RepairAction) []report.RepairOutcome
-	Resize(ctx context.Context, resizes []report.Resize) []report.ResizeOutcome
+	Resize(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error)
 	Shrink(ctx context.Context, plan scaledown.Plan) act.Shrunk
 	SoftTaints(ctx context.Context, wanted scaledown.SoftTaint) error
 	Deletions() []observation.Deletion

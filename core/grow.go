@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,7 +84,7 @@ func (a *Autoscaler) grow(
 		klog.FromContext(ctx).Error(grown.Err, "Cannot plan growth")
 	}
 	a.registry.Attempted(grown.Pods)
-	state = a.registry.AfterScaleUp(grown.Outcomes, triggered(grown))
+	state = a.registry.AfterScaleUp(grown.Outcomes, grown.Pods)
 	return a.settlePods(grown, sorted, round), waiting, state
 }
 
@@ -100,6 +101,7 @@ func (a *Autoscaler) growIn(
 		At: seen.At, Snapshot: seen.Snapshot, Pending: sorted, Scheduler: a.scheduler,
 		Groups: seen.Groups, GroupErrors: seen.GroupErrors, Members: seen.Members, GPULabel: seen.GPULabel, Limits: seen.Limits,
 		State: state, Templates: templates, Attempts: attempts, MaxNodes: a.options.Limits.MaxNodes, Options: options,
+		Balancing: a.options.Balancing, BookkeepingLabels: seen.BookkeepingLabels,
 		Budget: newBudget(a.clock, options.MaxBinpackingTime),
 	}
 	switch limit := options.MaxGroupBinpackingTime; {
@@ -119,23 +121,13 @@ func (a *Autoscaler) keepMinimum(
 		return grown, state
 	}
 	waiting.in.State = state
-	outcomes := a.act.Resize(ctx, scaleup.MinSizes(waiting.in, grown))
+	outcomes, err := a.act.Resize(ctx, scaleup.MinSizes(waiting.in, grown))
+	grown.Err = errors.Join(grown.Err, err)
 	if len(outcomes) == 0 {
 		return grown, state
 	}
 	grown.Outcomes = append(grown.Outcomes, outcomes...)
 	return grown, a.registry.AfterScaleUp(outcomes, nil)
-}
-
-// triggered are the pods for which nodes were bought.
-func triggered(grown report.ScaleUp) []report.PodRef {
-	var pods []report.PodRef
-	for _, verdict := range grown.Pods {
-		if verdict.Fate == report.PodTriggered {
-			pods = append(pods, verdict.Pod)
-		}
-	}
-	return pods
 }
 
 func anyReady(nodes []*corev1.Node) bool {

@@ -83,6 +83,9 @@ type Options struct {
 	MaxNodeProvisionTime time.Duration
 	// Parallelism is how many calls of one kind are made at once, at least 1. With 1 all calls are made in a fixed order.
 	Parallelism int
+	// ParallelScaleUp asks for all nodes of a plan at once, however many groups there are, and does not stop at a failure. It does so one after the other
+	// if Parallelism is 1.
+	ParallelScaleUp bool
 	// KubeTimeout and CloudTimeout bound each single call.
 	KubeTimeout, CloudTimeout time.Duration
 }
@@ -101,8 +104,8 @@ const (
 func NewOptions(from config.Options) Options {
 	return Options{
 		ScaleDown: from.ScaleDown, Drain: from.Drain, SoftTaints: from.SoftTaints, Pods: from.Pods,
-		MaxNodeProvisionTime: from.NodeGroupDefaults.MaxNodeProvisionTime,
-		Parallelism:          DefaultParallelism, KubeTimeout: DefaultKubeTimeout, CloudTimeout: DefaultCloudTimeout,
+		MaxNodeProvisionTime: from.NodeGroupDefaults.MaxNodeProvisionTime, ParallelScaleUp: from.ScaleUp.Parallel,
+		Parallelism: DefaultParallelism, KubeTimeout: DefaultKubeTimeout, CloudTimeout: DefaultCloudTimeout,
 	}
 }
 

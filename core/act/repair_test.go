@@ -168,6 +168,7 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
+// L32, for every kind of repair.
 func TestTheFailureOfOneRepairStopsNoOther(t *testing.T) {
 	s := newStage(t, defaults())
 	d1, d2 := s.add("d1"), s.add("d2")
@@ -225,7 +226,10 @@ func TestResizes(t *testing.T) {
 			g := s.add("g")
 			g.state, g.fresh, g.errs, g.grantLess = test.state, test.fresh, test.errs, test.less
 			resize := report.Resize{Group: "g", From: 3, To: 5, Max: 10}
-			got := s.Resize(silent(t), []report.Resize{resize})
+			got, err := s.Resize(silent(t), []report.Resize{resize})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(test.want, s.takeLog()); diff != "" {
 				t.Errorf("log (-want +got):\n%s", diff)
 			}
@@ -251,7 +255,10 @@ func TestResizesStopAtTheFirstFailure(t *testing.T) {
 	}
 	out := &cloudprovider.OutOfResourcesError{Group: "b", Err: errors.New("none left")}
 	s.groups["b"].errs = []error{out}
-	got := s.Resize(silent(t), []report.Resize{{Group: "a", To: 1}, {Group: "b", To: 1}, {Group: "c", To: 1}})
+	got, err := s.Resize(silent(t), []report.Resize{{Group: "a", To: 1}, {Group: "b", To: 1}, {Group: "c", To: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []string{"0 increase a 1: <nil>", "0 increase b 1: " + out.Error()}
 	if diff := cmp.Diff(want, s.takeLog()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

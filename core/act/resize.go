@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 )
 
-// Resize asks the cloud for more nodes, group by group in the order given, and stops at the first failure: what comes after it has
-// no outcome. A group that somebody else has raised meanwhile is raised by the rest only. It blocks for the calls to the cloud.
-func (a *Actuator) Resize(ctx context.Context, resizes []report.Resize) []report.ResizeOutcome {
+// Resize asks the cloud for more nodes. Outcomes are in the order of the wishes. One after the other, it stops at the first failure: what comes after it
+// has no outcome. With Options.ParallelScaleUp all are asked at once and each has an outcome; then it is an error, and nothing is done, if a group is
+// named twice. A group that somebody else has raised meanwhile is raised by the rest only; one that does not exist yet is created first. It blocks for
+// the calls to the cloud.
+func (a *Actuator) Resize(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error) {
+	if a.options.ParallelScaleUp {
+		return a.resizeAll(ctx, resizes)
+	}
 	var outcomes []report.ResizeOutcome
 	for _, resize := range resizes {
 		outcome := a.resize(ctx, resize)
@@ -20,29 +26,74 @@ func (a *Actuator) Resize(ctx context.Context, resizes []report.Resize) []report
 			break
 		}
 	}
-	return outcomes
+	return outcomes, nil
+}
+
+// resizeAll asks for all at once and waits for all.
+func (a *Actuator) resizeAll(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error) {
+	named := make(map[cloudprovider.GroupID]bool, len(resizes))
+	for _, resize := range resizes {
+		if named[resize.Group] {
+			return nil, fmt.Errorf("resizing several groups at once: the plan names group %s twice", resize.Group)
+		}
+		named[resize.Group] = true
+	}
+	outcomes := make([]report.ResizeOutcome, len(resizes))
+	var all sync.WaitGroup
+	for i, resize := range resizes {
+		if a.options.Parallelism == 1 { // whoever wants a fixed order gets one
+			outcomes[i] = a.resize(ctx, resize)
+			continue
+		}
+		all.Go(func() { outcomes[i] = a.resize(ctx, resize) })
+	}
+	all.Wait()
+	return outcomes, nil
 }
 
 func (a *Actuator) resize(ctx context.Context, resize report.Resize) report.ResizeOutcome {
 	out := report.ResizeOutcome{Resize: resize, At: a.clock.Now()}
-	out.Granted, out.Err = a.increase(ctx, resize)
 	out.Deadline = out.At.Add(a.options.MaxNodeProvisionTime)
-	if group := a.group(resize.Group); group != nil {
-		if own := group.State().Options.MaxNodeProvisionTime; own != nil {
-			out.Deadline = out.At.Add(*own)
-		}
+	group, err := a.groupToGrow(ctx, resize.Group)
+	if err != nil {
+		out.Err = err
+		return out
 	}
+	out.Group = group.ID()
+	if own := group.State().Options.MaxNodeProvisionTime; own != nil {
+		out.Deadline = out.At.Add(*own)
+	}
+	out.Granted, out.Err = a.increase(ctx, group, resize)
 	return out
 }
 
-func (a *Actuator) increase(ctx context.Context, resize report.Resize) (granted int, err error) {
+// groupToGrow finds the group, and creates it if it does not exist yet (loop-and-scale-up 5.12).
+func (a *Actuator) groupToGrow(ctx context.Context, id cloudprovider.GroupID) (cloudprovider.NodeGroup, error) {
 	if a.isStopped() {
-		return 0, errShutdown
+		return nil, errShutdown
 	}
-	group := a.group(resize.Group)
+	group := a.group(id)
 	if group == nil {
-		return 0, &cloudprovider.GoneError{Group: resize.Group, Err: errors.New("the cloud does not list it")}
+		return nil, &cloudprovider.GoneError{Group: id, Err: errors.New("the cloud does not list it")}
 	}
+	if !group.State().Theoretical {
+		return group, nil
+	}
+	creator, ok := group.(cloudprovider.GroupCreator)
+	if !ok {
+		return nil, &cloudprovider.ConfigurationError{Group: id, Err: errors.New("it does not exist and the cloud provider cannot create groups")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
+	defer cancel()
+	created, err := creator.Create(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("creating node group %s: %w", id, err)
+	}
+	return created, nil
+}
+
+func (a *Actuator) increase(ctx context.Context, group cloudprovider.NodeGroup, resize report.Resize) (granted int, err error) {
+	resize.Group = group.ID()
 	state, err := a.state(ctx, group)
 	if err != nil {
 		return 0, fmt.Errorf("reading the size of node group %s: %w", resize.Group, err)
@@ -62,7 +113,11 @@ func (a *Actuator) increase(ctx context.Context, resize report.Resize) (granted 
 	a.observer.Observe(ResizeBegun{Resize: resize})
 	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
 	defer cancel()
-	granted, err = group.IncreaseSize(ctx, delta)
+	if atomic, ok := group.(cloudprovider.AtomicIncreaser); ok && resize.Atomic {
+		granted, err = atomic.IncreaseSizeAtomically(ctx, delta)
+	} else {
+		granted, err = group.IncreaseSize(ctx, delta)
+	}
 	if err != nil {
 		err = fmt.Errorf("resizing node group %s from %d to %d: %w", resize.Group, resize.From, resize.To, err)
 	}

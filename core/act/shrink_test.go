@@ -453,7 +453,7 @@ func TestShutdownPutsNodesBackIntoService(t *testing.T) {
 	if got := s.Shrink(silent(t), planOf(s.candidate("h", "last"))); len(got.Started) != 0 {
 		t.Errorf("work is taken after the shutdown: %v", names(got.Started))
 	}
-	if got := s.Resize(silent(t), []report.Resize{{Group: "g", From: 4, To: 5, Max: 10}}); got[0].Err == nil {
+	if got, err := s.Resize(silent(t), []report.Resize{{Group: "g", From: 4, To: 5, Max: 10}}); err != nil || got[0].Err == nil {
 		t.Error("a group is grown after the shutdown")
 	}
 	if next := s.Step(silent(t), start.Add(time.Hour)); !next.IsZero() || len(s.takeLog()) != 0 {

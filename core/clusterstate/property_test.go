@@ -181,7 +181,7 @@ func play(t *testing.T, seed uint64, steps int, check func(*testing.T, clusterst
 	for range steps {
 		state := note(r.Observe(s.next()))
 		state = note(r.AfterRepair(s.repairs(state)))
-		state = note(r.AfterScaleUp(s.resizes(state), []report.PodRef{{UID: triggered[0].UID}}))
+		state = note(r.AfterScaleUp(s.resizes(state), triggered))
 		if s.random.IntN(4) == 0 && len(state.Groups) > 0 {
 			r.Ended([]report.RemovalOutcome{{Removal: report.Removal{Group: state.Groups[0].Group}, Result: report.RemovalOK, Ended: s.at}})
 		}

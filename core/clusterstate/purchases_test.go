@@ -14,7 +14,11 @@ import (
 	"example.com/cluster-autoscaler/simulator/simtest"
 )
 
-var triggered = []report.PodRef{{Namespace: "default", Name: "p", UID: "p"}}
+var triggered = triggeredBy("g")
+
+func triggeredBy(group cloudprovider.GroupID) []report.PodVerdict {
+	return []report.PodVerdict{{Pod: report.PodRef{Namespace: "default", Name: "p", UID: "p"}, Fate: report.PodTriggered, Grown: group}}
+}
 
 func onTheWay(until time.Time) map[types.UID]report.PurchaseOnTheWay {
 	return map[types.UID]report.PurchaseOnTheWay{"p": {Group: "g", Until: until}}
@@ -152,20 +156,40 @@ func TestAPodIsHeldWhileTheGroupCannotBeDescribed(t *testing.T) {
 	}
 }
 
-func TestAPodForWhichSeveralGroupsGrewIsHeldByTheLast(t *testing.T) {
+func TestAPodIsHeldByTheGroupThatGrewForIt(t *testing.T) {
 	f, g := newFleet("f", 0, 20, 1).ready(1), newFleet("g", 0, 20, 1).ready(1)
 	r := newRegistry()
 	r.Observe(see(t0, f, g))
 	r.AfterScaleUp(append(grown(f, 1, t0), grown(g, 1, t0)...), triggered)
 	f.group.Target, g.group.Target = 2, 2
-	f.creating(1).registers(1, after(time.Minute))
-	g.creating(1)
-	if diff := cmp.Diff(onTheWay(time.Time{}), r.Observe(see(after(time.Minute), f, g)).Purchases); diff != "" {
-		t.Errorf("while one is missing (-want +got):\n%s", diff)
+	f.creating(1)
+	g.creating(1).registers(1, after(time.Minute))
+	if diff := cmp.Diff(onTheWay(after(4*time.Minute)), r.Observe(see(after(time.Minute), f, g)).Purchases); diff != "" {
+		t.Errorf("when its node is there and another one's is not (-want +got):\n%s", diff)
 	}
-	g.registers(1, after(2*time.Minute))
-	if diff := cmp.Diff(onTheWay(after(5*time.Minute)), r.Observe(see(after(2*time.Minute), f, g)).Purchases); diff != "" {
-		t.Errorf("when all are there (-want +got):\n%s", diff)
+}
+
+func TestAPodForWhichAGroupGrewAgainIsHeldByTheLastNode(t *testing.T) {
+	g := newFleet("g", 0, 20, 1).ready(1)
+	r := newRegistry()
+	r.Observe(see(t0, g))
+	r.AfterScaleUp(append(grown(g, 1, t0), grown(g, 1, t0)...), triggered)
+	g.group.Target = 3
+	g.creating(2).registers(1, after(time.Minute))
+	if got := r.Observe(see(after(5*time.Minute), g)).Purchases; len(got) != 1 {
+		t.Errorf("held: %v, want the pod for which two nodes were bought and one came", got)
+	}
+}
+
+func TestPodsThatWereNotHelpedAreNotHeld(t *testing.T) {
+	g := newFleet("g", 0, 20, 1).ready(1)
+	r := newRegistry()
+	r.Observe(see(t0, g))
+	other := triggeredBy("g")
+	other[0].Fate, other[0].Grown = report.PodAwaiting, ""
+	r.AfterScaleUp(grown(g, 1, t0), append(other, report.PodVerdict{Pod: report.PodRef{UID: "q"}, Fate: report.PodUnschedulable}))
+	if got := r.Observe(see(after(10*time.Second), g)).Purchases; len(got) > 0 {
+		t.Errorf("held: %v", got)
 	}
 }
 

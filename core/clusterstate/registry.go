@@ -193,10 +193,10 @@ func (gs *GroupState) repaired(ended, withdrawn int) (lowered int) {
 	return lowered
 }
 
-// AfterScaleUp shows the Registry which groups were asked to grow, and for which pods. The state it returns counts the new nodes as
-// upcoming, also those of a request whose answer was lost. A pod counts as bought for by each of the groups that grew.
-func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, triggered []report.PodRef) State {
-	var purchases []purchase
+// AfterScaleUp shows the Registry which groups were asked to grow, and what became of the pods. The state it returns counts the new nodes as
+// upcoming, also those of a request whose answer was lost. Triggered pods wait for the nodes of the group that was grown for them.
+func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, pods []report.PodVerdict) State {
+	purchases := map[cloudprovider.GroupID]purchase{}
 	for _, outcome := range outcomes {
 		unknown := 0
 		if outcome.Err != nil {
@@ -207,14 +207,18 @@ func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, triggered []rep
 		}
 		expires := r.asked(outcome, unknown)
 		nodes := r.memory(outcome.Group).weights.nodes(outcome.Granted + unknown)
-		purchases = append(purchases, purchase{group: outcome.Group, nodes: nodes, at: outcome.At, expires: expires})
+		bought := purchase{group: outcome.Group, nodes: nodes, at: outcome.At, expires: expires}
+		if earlier, again := purchases[outcome.Group]; again { // in the same iteration
+			bought.nodes, bought.at = nodes+earlier.nodes, earlier.at
+		}
+		purchases[outcome.Group] = bought
 		if outcome.Granted > 0 {
 			r.lastScaleUp = r.seen.At
 		}
 	}
-	if len(purchases) > 0 {
-		for _, pod := range triggered {
-			r.purchases[pod.UID] = slices.Concat(r.purchases[pod.UID], purchases)
+	for _, verdict := range pods {
+		if own, bought := purchases[verdict.Grown]; bought && verdict.Fate == report.PodTriggered {
+			r.purchases[verdict.Pod.UID] = append(slices.Clip(r.purchases[verdict.Pod.UID]), own)
 		}
 	}
 	return r.stamped()

@@ -121,6 +121,12 @@ func (a accounts) allowed(perNode map[string]int64, wanted int) (nodes int, shor
 	return nodes, short
 }
 
+// clone returns accounts of their own.
+func (a accounts) clone() accounts {
+	a.left = maps.Clone(a.left)
+	return a
+}
+
 // take books so many nodes.
 func (a *accounts) take(perNode map[string]int64, nodes int) {
 	a.nodes += nodes

@@ -7,14 +7,18 @@ import (
 
 // candidate looks at one group. The first test that it fails is the reason why it is not considered (loop-and-scale-up 5.2).
 func (c *Considered) candidate(group *observation.Group) *candidate {
-	cand := &candidate{id: group.ID, template: c.in.Templates[group.ID], atomic: group.Options.ZeroOrMaxNodeScaling}
+	cand := &candidate{
+		id: group.ID, template: c.in.Templates[group.ID], atomic: group.Options.ZeroOrMaxNodeScaling, theoretical: group.Theoretical,
+	}
 	state, known := c.in.State.Group(group.ID)
 	if !known {
 		cand.skip = report.GroupSetAside{Error: "nothing is known of its state"}
 		return cand
 	}
 	cand.state = state
-	cand.skip = c.skip(cand, group)
+	if cand.skip = c.out[group.ID]; cand.skip == nil {
+		cand.skip = c.skip(cand, group)
+	}
 	return cand
 }
 

@@ -435,8 +435,8 @@ func TestAnAnswerThatWasLostIsNotBoughtAgainElsewhere(t *testing.T) {
 
 func TestAPurchaseThatWasCutByTheCloudIsAPurchase(t *testing.T) {
 	w := world{groups: []group{{id: "g", max: 5, variants: machine("4")}, {id: "h", max: 5, variants: machine("8")}}, pods: many(3, "p", "4")}
-	cut := func(_ context.Context, resizes []report.Resize) []report.ResizeOutcome {
-		return []report.ResizeOutcome{{Resize: resizes[0], Granted: 1, Err: errors.New("no more than one")}}
+	cut := func(_ context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error) {
+		return []report.ResizeOutcome{{Resize: resizes[0], Granted: 1, Err: &cloudprovider.StaleBoundsError{Err: errors.New("no more than one")}}}, nil
 	}
 	grown := scaleup.Grow(t.Context(), w.in(t), w.choose(t), cut)
 	if len(grown.Outcomes) != 1 || grown.Result != report.ScaleUpSuccessful || grown.Pods[0].Fate != report.PodTriggered {
@@ -449,9 +449,9 @@ func TestTheEndOfTheContextEndsTheRound(t *testing.T) {
 	in := w.in(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	grown := scaleup.Grow(ctx, in, w.choose(t), func(context.Context, []report.Resize) []report.ResizeOutcome {
+	grown := scaleup.Grow(ctx, in, w.choose(t), func(context.Context, []report.Resize) ([]report.ResizeOutcome, error) {
 		t.Error("the cloud was asked")
-		return nil
+		return nil, nil
 	})
 	if grown.Result != report.ScaleUpError || !errors.Is(grown.Err, context.Canceled) || in.Snapshot.Depth() != 0 {
 		t.Errorf("got %s, %v, %d open forks", grown.Result, grown.Err, in.Snapshot.Depth())
@@ -567,7 +567,8 @@ func TestNoLimitIsEverPassed(t *testing.T) {
 		w := randomWorld(rand.New(rand.NewPCG(seed, 9)))
 		in := w.in(t)
 		grown := scaleup.Grow(t.Context(), in, w.choose(t), w.act)
-		grown.Outcomes = append(grown.Outcomes, w.act(t.Context(), scaleup.MinSizes(after(in, grown), grown))...)
+		raised, _ := w.act(t.Context(), scaleup.MinSizes(after(in, grown), grown))
+		grown.Outcomes = append(grown.Outcomes, raised...)
 		nodes, cores := len(w.nodes), int64(0)
 		for _, n := range w.nodes {
 			cores += n.Status.Capacity.Cpu().Value()

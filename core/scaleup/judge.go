@@ -115,9 +115,8 @@ func (c *Considered) anyFits(class int) bool {
 	return false
 }
 
-// estimate packs the pods that could run in the group and makes an option of it.
-func (c *Considered) estimate(ctx context.Context, cand *candidate) error {
-	limit, why := c.nodeLimit(cand)
+// estimate packs the pods that could run in the group on at most limit nodes; why is told of those that the limit keeps out, if it is not nil.
+func (c *Considered) estimate(ctx context.Context, cand *candidate, limit int, why report.Reason) error {
 	shapes := nodeinfos.Smallest(cand.template.Variants)
 	in := estimator.In{Snapshot: c.in.Snapshot, Scheduler: c.in.Scheduler, Shapes: shapes, MaxNodes: limit}
 	if c.in.GroupBudget != nil {
@@ -132,11 +131,7 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate) error {
 		cand.shared = report.GroupSetAside{Error: err.Error()}
 		return nil
 	}
-	cand.placed = make(map[*corev1.Pod]bool, len(result.Pods))
-	for _, pod := range result.Pods {
-		cand.placed[pod] = true
-	}
-	cand.failed = make(map[int]error, len(result.Failed))
+	cand.estimated = estimated{done: true, limit: limit, failed: make(map[int]error, len(result.Failed))}
 	for i, failure := range result.Failed {
 		cand.failed[classes[i]] = failure
 	}
@@ -146,15 +141,38 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate) error {
 			cand.shared = why
 		}
 	}
-	cand.nodes = len(result.New)
-	if cand.nodes == 0 {
+	if all := len(c.in.Pending.Left); c.in.AllOrNothing && len(result.Pods) < all {
+		cand.shared = report.NotAllFit{Fit: len(result.Pods), Wanted: all}
 		return nil
 	}
-	if cand.atomic {
+	cand.take(result)
+	return nil
+}
+
+// take notes which pods would be helped by how many nodes.
+func (cand *candidate) take(result estimator.Result) {
+	cand.pods, cand.placed = result.Pods, make(map[*corev1.Pod]bool, len(result.Pods))
+	for _, pod := range result.Pods {
+		cand.placed[pod] = true
+	}
+	for _, fresh := range result.New {
+		cand.onNode = append(cand.onNode, fresh.Pods)
+	}
+	cand.nodes = len(result.New)
+	if cand.atomic && cand.nodes > 0 {
 		cand.nodes = cand.state.Max / cand.template.Weight()
 	}
-	c.Options = append(c.Options, expander.Option{Group: cand.id, Nodes: cand.nodes, Pods: result.Pods, Node: shapes[0].Node})
-	return nil
+}
+
+// addOption makes an option of what was estimated.
+func (c *Considered) addOption(cand *candidate) {
+	if cand.nodes == 0 {
+		return
+	}
+	c.Options = append(c.Options, expander.Option{
+		Group: cand.id, Similar: cand.similarIDs(), Theoretical: cand.theoretical, Nodes: cand.nodes, Pods: cand.pods,
+		Node: nodeinfos.Smallest(cand.template.Variants)[0].Node,
+	})
 }
 
 // nodeLimit is how many nodes the estimate may add, and the reason if it is the cluster's limit that forbids the first one.
@@ -165,7 +183,7 @@ func (c *Considered) nodeLimit(cand *candidate) (limit int, why report.Reason) {
 			cluster, why = -1, report.LimitReached{Limit: limitMaxNodes, Resources: []string{"nodes"}}
 		}
 	}
-	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, cand.room(), cluster), why
+	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, cand.capacity(), cluster), why
 }
 
 // offered adds the classes that fit to the estimate, without pods that have had their attempt. Pods that only some variants fit get nodes of

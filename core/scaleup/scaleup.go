@@ -69,6 +69,11 @@ type In struct {
 	// MaxNodes is how many nodes the cluster may have; 0: any number.
 	MaxNodes int
 	Options  config.ScaleUp
+	// Balancing says whether nodes are spread over similar groups, and which are; BookkeepingLabels as observed.
+	Balancing         config.Balancing
+	BookkeepingLabels []string
+	// AllOrNothing is true if it is of no use to help some of the pods only.
+	AllOrNothing bool
 	// Budget is for all estimates together; nil: no limit. GroupBudget makes one for each estimate; nil: no limit.
 	Budget      Budget
 	GroupBudget func() Budget
@@ -103,26 +108,45 @@ type Considered struct {
 	candidates []*candidate
 	accounts   accounts
 	depth      int // open forks of the snapshot
+	// out are groups that are left out because of what became of them earlier in this round; nil: none.
+	out map[cloudprovider.GroupID]report.Reason
+	// known are the groups as an earlier plan of this round found them, for the same pods and with nothing bought since; nil: there was none.
+	known map[cloudprovider.GroupID]*candidate
 }
 
 // candidate is one group with what was found out about it.
 type candidate struct {
-	id       cloudprovider.GroupID
-	state    clusterstate.GroupState
-	template nodeinfos.Template
-	atomic   bool // grows to its maximum or not at all
+	id          cloudprovider.GroupID
+	state       clusterstate.GroupState
+	template    nodeinfos.Template
+	atomic      bool // grows to its maximum or not at all
+	theoretical bool // does not exist in the cloud yet
 
 	// skip says why the group was not considered; nil: it was.
 	skip report.Reason
 	// fits holds the answer for each class; empty if the group was skipped.
 	fits []fit
+	// similar are the groups among which its nodes may be spread; nil: none.
+	similar []*candidate
+	// estimated is what the pods would need; the zero value: nothing was estimated.
+	estimated
+}
+
+// estimated is what an estimate came to.
+type estimated struct {
+	// done is true if there was one, within limit nodes (0: any number, less than 0: none).
+	done  bool
+	limit int
 	// shared says why pods that fit were not helped although nothing is wrong with them, if they are not among the placed.
 	shared report.Reason
 	// failed holds the errors of classes whose packing broke off.
 	failed map[int]error
-	// nodes and placed are what the estimate came to; nodes is 0 without option.
+	// nodes is how many nodes are wanted, 0 without option; pods are all that they help, placed the same as a set.
 	nodes  int
+	pods   []*corev1.Pod
 	placed map[*corev1.Pod]bool
+	// onNode are the pods node by node. Those that found a place on nodes that exist, because of the new ones, are in pods only.
+	onNode [][]*corev1.Pod
 }
 
 // fit is whether the pods of a class could run on a fresh node of a group.
@@ -136,31 +160,47 @@ type fit struct {
 // Options finds out which groups could help which pods, and by how many nodes. An error means that nothing can be said at all: ctx ended or the
 // snapshot is broken. Trouble with one group is a reason.
 func Options(ctx context.Context, in In) (Considered, error) {
-	c := Considered{in: in, classes: classesOf(in), accounts: newAccounts(in), depth: in.Snapshot.Depth()}
-	for i := range in.Groups {
-		c.candidates = append(c.candidates, c.candidate(&in.Groups[i]))
+	c := Considered{in: in, accounts: newAccounts(in)}
+	if err := c.consider(ctx); err != nil {
+		return Considered{}, err
+	}
+	return c, nil
+}
+
+// consider looks at all groups.
+func (c *Considered) consider(ctx context.Context) error {
+	c.classes, c.depth = classesOf(c.in), c.in.Snapshot.Depth()
+	for i := range c.in.Groups {
+		c.candidates = append(c.candidates, c.candidate(&c.in.Groups[i]))
 	}
 	c.addUndescribed()
 	for _, cand := range c.candidates {
 		if err := c.judge(ctx, cand); err != nil {
-			return Considered{}, err
+			return err
 		}
 	}
+	c.findSimilar()
 	late := false
 	for _, cand := range c.candidates {
 		if cand.skip != nil || !cand.helpsAny() {
 			continue
 		}
-		if late {
+		limit, why := c.nodeLimit(cand)
+		switch was := c.known[cand.id]; {
+		case was != nil && was.done && was.limit == limit:
+			cand.estimated = was.estimated
+		case late:
 			cand.shared = report.NotReached{Limit: "--max-binpacking-time"}
 			continue
+		default:
+			if err := c.estimate(ctx, cand, limit, why); err != nil {
+				return err
+			}
+			late = c.in.Budget != nil && c.in.Budget.Spent()
 		}
-		if err := c.estimate(ctx, cand); err != nil {
-			return Considered{}, err
-		}
-		late = in.Budget != nil && in.Budget.Spent()
+		c.addOption(cand)
 	}
-	return c, c.explainSkipped(ctx)
+	return c.explainSkipped(ctx)
 }
 
 // classesOf sorts the pods that may cause growth into classes, in the order of their first pods.

@@ -1,31 +1,57 @@
 package scaleup
 
 import (
+	"slices"
+
+	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/expander"
+	"example.com/cluster-autoscaler/processors/nodegroupset"
 )
 
 // Shaped is what the caps leave of an option.
 type Shaped struct {
-	// Resizes are the wishes to hand to act; empty: nothing can be done, and Reason says why.
+	// Resizes are the wishes to hand to act, in this order and none twice; empty: nothing can be done, and Reason says why.
 	Resizes []report.Resize
 	// MaxNodesTotal is set to the limit if it cut the option; 0: it did not.
 	MaxNodesTotal int
 	Reason        report.Reason
 }
 
-// Shape applies the caps to an option: the maximum of the group, the number of nodes in the cluster, the cluster-wide limits. Pods of an option that
-// was cut count as helped all the same.
+// Shape applies the caps to an option, loop-and-scale-up 5.9: the room of the group and of its similar ones, the number of nodes in the cluster, the
+// cluster-wide limits. What is left is spread over the similar groups. Pods of an option that was cut count as helped all the same, unless they want
+// all or nothing.
 func (c *Considered) Shape(option expander.Option) Shaped {
 	cand := c.find(option)
 	if cand == nil {
 		return Shaped{Reason: report.GroupSetAside{Error: "it is not among the groups considered"}}
 	}
-	nodes := min(option.Nodes, cand.room())
-	if nodes < 1 {
+	wanted := min(option.Nodes, cand.capacity())
+	if wanted < 1 {
 		return Shaped{Reason: report.GroupAtMaxSize{Target: cand.state.Target, Max: cand.state.Max}}
 	}
-	wanted := nodes
+	nodes, out := c.capped(cand, wanted)
+	switch {
+	case nodes < 1:
+		return out
+	case nodes < wanted && cand.atomic:
+		out.Reason = report.AtomicOverLimit{Nodes: wanted, Room: nodes}
+		return out
+	}
+	resizes, total := c.spread(cand, nodes)
+	switch {
+	case c.in.AllOrNothing && (total < wanted || cand.theoretical && cand.room() < wanted):
+		out.Reason = report.NotAllFit{Fit: cand.helpedBy(total), Wanted: len(option.Pods)}
+	case total < 1:
+		out.Reason = report.LimitReached{Limit: limitClusterWide}
+	default:
+		out.Reason, out.Resizes = nil, resizes
+	}
+	return out
+}
+
+// capped is how many of the nodes the limits of the cluster admit. If not all, the reason says which limit it is.
+func (c *Considered) capped(cand *candidate, nodes int) (int, Shaped) {
 	var out Shaped
 	if limit := c.in.MaxNodes; limit > 0 && c.accounts.nodes+nodes > limit {
 		nodes, out.MaxNodesTotal = limit-c.accounts.nodes, limit
@@ -34,16 +60,40 @@ func (c *Considered) Shape(option expander.Option) Shaped {
 	if allowed, short := c.accounts.allowed(c.accounts.perNode(cand), nodes); allowed < nodes {
 		nodes, out.Reason = allowed, report.LimitReached{Limit: limitClusterWide, Resources: short}
 	}
-	switch {
-	case nodes < 1:
-		return out
-	case cand.atomic && nodes < wanted:
-		out.Reason = report.AtomicOverLimit{Nodes: wanted, Room: max(0, nodes)}
-		return out
+	return nodes, out
+}
+
+// spread distributes the nodes over the group and its similar ones. Each of these is capped by the cluster-wide limits in the order in which they will
+// grow; what is cut is not given to another one.
+func (c *Considered) spread(cand *candidate, nodes int) (resizes []report.Resize, total int) {
+	var sizes []nodegroupset.Size
+	for _, member := range cand.set() {
+		sizes = append(sizes, member.size())
 	}
-	out.Reason = nil
-	out.Resizes = []report.Resize{cand.resize(nodes)}
-	return out
+	left := c.accounts.clone()
+	for _, growth := range nodegroupset.Spread(nodes, sizes) {
+		member := c.byID(growth.Group)
+		per := left.perNode(member)
+		allowed, _ := left.allowed(per, growth.To-growth.From)
+		if allowed < 1 {
+			continue
+		}
+		left.take(per, allowed)
+		total += allowed
+		resize := member.resize(allowed)
+		resize.Atomic = c.in.AllOrNothing
+		resizes = append(resizes, resize)
+	}
+	return resizes, total
+}
+
+// helpedBy is how many pods are on the first nodes of the estimate.
+func (cand *candidate) helpedBy(nodes int) int {
+	sum := 0
+	for _, pods := range cand.onNode[:min(nodes, len(cand.onNode))] {
+		sum += len(pods)
+	}
+	return sum
 }
 
 func (c *Considered) find(option expander.Option) *candidate {
@@ -53,6 +103,11 @@ func (c *Considered) find(option expander.Option) *candidate {
 		}
 	}
 	return nil
+}
+
+// byID is the candidate of that id, which must be one.
+func (c *Considered) byID(id cloudprovider.GroupID) *candidate {
+	return c.candidates[slices.IndexFunc(c.candidates, func(cand *candidate) bool { return cand.id == id })]
 }
 
 func (cand *candidate) resize(nodes int) report.Resize {
@@ -78,7 +133,7 @@ func MinSizes(in In, grown report.ScaleUp) []report.Resize {
 	var out []report.Resize
 	for i, cand := range candidates {
 		missing := cand.state.Min - cand.state.Target
-		if missing <= 0 || unsafe(cand, &in.Groups[i]) != nil || len(cand.template.Variants) == 0 {
+		if missing <= 0 || cand.theoretical || unsafe(cand, &in.Groups[i]) != nil || len(cand.template.Variants) == 0 {
 			continue
 		}
 		weight := cand.template.Weight()

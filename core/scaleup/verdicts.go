@@ -1,6 +1,8 @@
 package scaleup
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -9,100 +11,148 @@ import (
 	"example.com/cluster-autoscaler/processors/pendingpods"
 )
 
-// Ended is what choosing and acting came to.
-type Ended struct {
-	// Outcomes are the writes, in order.
-	Outcomes []report.ResizeOutcome
-	// Reasons say why groups with an option do not help after all.
-	Reasons map[cloudprovider.GroupID]report.Reason
-	// Dropped say which options were worse than one that was taken. Their groups could still help.
-	Dropped map[cloudprovider.GroupID]report.Reason
-	// MaxNodesTotal is set to the limit if it cut an option; 0: it did not.
-	MaxNodesTotal int
-	Err           error
+// round is all that happened in one call of Grow.
+type round struct {
+	plan  *Considered // the first one, for all pods
+	turns []*turn
+	err   error
 }
 
-// Verdicts puts together what is told about the round (loop-and-scale-up 5.14).
-func (c *Considered) Verdicts(ended Ended) report.ScaleUp {
-	grown := map[cloudprovider.GroupID]bool{}
-	tried := false
-	for _, outcome := range ended.Outcomes {
-		tried = tried || outcome.Err != nil
-		grown[outcome.Group] = grown[outcome.Group] || outcome.Granted > 0
-	}
-	out := report.ScaleUp{
-		Outcomes: ended.Outcomes, Considered: len(c.candidates), MaxNodesTotal: ended.MaxNodesTotal, UncountedGPUs: c.accounts.uncounted, Err: ended.Err,
-	}
-	for _, cand := range c.candidates {
+// told puts together what is told about the round (loop-and-scale-up 5.14).
+func (r round) told() report.ScaleUp {
+	out := report.ScaleUp{UncountedGPUs: r.plan.accounts.uncounted, Options: r.options(), Err: r.err}
+	for _, cand := range r.plan.candidates {
+		if !cand.theoretical {
+			out.Considered++
+		}
 		if cand.skip != nil {
 			out.Skipped = append(out.Skipped, report.GroupVerdict{Group: cand.id, Reason: cand.skip})
 		}
 	}
-	for _, option := range c.Options {
-		out.Options = append(out.Options, ended.told(option, grown[option.Group]))
+	grown, tried := false, false
+	for _, t := range r.turns {
+		out.Outcomes = append(out.Outcomes, t.outcomes...)
+		out.Notices = append(out.Notices, t.notices...)
+		out.MaxNodesTotal = max(out.MaxNodesTotal, t.maxNodesTotal)
+		out.Err = errors.Join(out.Err, t.err)
+		grown = grown || t.grownAny()
+		tried = tried || t.failed() != nil
 	}
 	switch {
-	case c.anyOf(grown):
+	case grown:
 		out.Result = report.ScaleUpSuccessful
-	case tried || ended.Err != nil:
+	case tried || out.Err != nil:
 		out.Result = report.ScaleUpError
-	case len(c.in.Pending.Left) == 0:
+	case len(r.plan.in.Pending.Left) == 0:
 		out.Result = report.ScaleUpNotNeeded
 	default:
 		out.Result = report.ScaleUpNoOptionsAvailable
 	}
-	var verdicts []report.PodVerdict
-	for i, class := range c.classes {
-		verdicts = append(verdicts, c.ofClass(i, class, grown, ended.Reasons)...)
-	}
-	out.Pods = inOrder(c.in.Pending, verdicts)
+	out.Pods = inOrder(r.plan.in.Pending, r.verdicts(grown))
 	return out
 }
 
-func (e Ended) told(option expander.Option, grown bool) report.Option {
-	waste, _ := expander.Waste(option)
-	out := report.Option{Group: option.Group, Nodes: option.Nodes, Pods: len(option.Pods), Waste: waste / 2, Chosen: grown}
-	if out.Reason = e.Reasons[option.Group]; out.Reason == nil && !grown {
-		out.Reason = e.Dropped[option.Group]
+// verdicts are those of the last turn in which a pod was planned for. grown is true if any group grew in the round.
+func (r round) verdicts(grown bool) []report.PodVerdict {
+	var out []report.PodVerdict
+	var later []*corev1.Pod // those of the turn that follows
+	for i := len(r.turns) - 1; i >= 0; i-- {
+		t := r.turns[i]
+		known := setOf(later)
+		for number, class := range t.plan.classes {
+			out = append(out, t.ofClass(number, class, known, grown)...)
+		}
+		later = t.plan.in.Pending.Left
 	}
 	return out
 }
 
-func (c *Considered) anyOf(grown map[cloudprovider.GroupID]bool) bool {
-	for _, cand := range c.candidates {
-		if grown[cand.id] {
+// grownAny tells whether the cloud has promised nodes.
+func (t *turn) grownAny() bool {
+	for _, outcome := range t.outcomes {
+		if outcome.Granted > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// ofClass makes the verdicts of the pods of one class. They share the list of reasons unless one of them has its own.
-func (c *Considered) ofClass(
-	i int, class []*corev1.Pod, grown map[cloudprovider.GroupID]bool, ended map[cloudprovider.GroupID]report.Reason,
-) []report.PodVerdict {
+// failed is the first error of the cloud; nil: there was none.
+func (t *turn) failed() error {
+	for _, outcome := range t.outcomes {
+		if outcome.Err != nil {
+			return outcome.Err
+		}
+	}
+	return nil
+}
+
+// options are told once for each group, in the order of the groups: as they were when they were taken, else as they were last.
+func (r round) options() []report.Option {
+	byGroup := map[cloudprovider.GroupID]report.Option{}
+	taken := map[cloudprovider.GroupID]bool{}
+	for _, t := range r.turns {
+		for _, option := range t.plan.Options {
+			if taken[option.Group] {
+				continue
+			}
+			byGroup[option.Group] = t.told(option)
+			taken[option.Group] = t.taken != nil && t.taken.id == option.Group
+		}
+	}
+	var out []report.Option
+	for _, cand := range r.plan.candidates {
+		if option, ok := byGroup[cand.id]; ok {
+			out = append(out, option)
+		}
+	}
+	return out
+}
+
+func (t *turn) told(option expander.Option) report.Option {
+	waste, _ := expander.Waste(option)
+	out := report.Option{Group: option.Group, Similar: option.Similar, Nodes: option.Nodes, Pods: len(option.Pods), Waste: waste / 2}
+	taken := t.taken != nil && t.taken.id == option.Group
+	out.Chosen = taken && t.grownAny()
+	switch failed := t.failed(); {
+	case out.Chosen:
+	case t.reasons[option.Group] != nil:
+		out.Reason = t.reasons[option.Group]
+	case taken && failed != nil: // all its nodes would have been of similar groups
+		out.Reason = report.ExecutionFailed{Error: failed.Error()}
+	case !taken:
+		out.Reason = t.dropped[option.Group]
+	}
+	return out
+}
+
+// ofClass makes the verdicts of the pods of one class, except for those of which a later turn knows more. They share the list of reasons unless one
+// of them has its own. something is true if any group grew in the round.
+func (t *turn) ofClass(i int, class []*corev1.Pod, later map[*corev1.Pod]bool, something bool) []report.PodVerdict {
 	var shared []report.GroupVerdict
-	for _, cand := range c.candidates {
-		if no := cand.refuses(i); no != nil {
+	for _, cand := range t.plan.candidates {
+		if no := cand.refuses(i); no != nil && !cand.theoretical {
 			shared = append(shared, report.GroupVerdict{Group: cand.id, Reason: no})
 		}
 	}
-	something := c.anyOf(grown)
 	out := make([]report.PodVerdict, 0, len(class))
 	for _, pod := range class {
+		if later[pod] {
+			continue
+		}
 		verdict := report.PodVerdict{Pod: ref(pod), Fate: report.PodUnschedulable}
 		own := false // whether one of the reasons is this pod's own
-		for _, cand := range c.candidates {
+		for _, cand := range t.plan.candidates {
 			if cand.refuses(i) != nil {
 				continue
 			}
-			no := c.unhelped(cand, i, pod, ended[cand.id])
+			no := t.unhelped(cand, i, pod)
 			own = own || no != nil
 			switch {
-			case no == nil && grown[cand.id] && cand.placed[pod] && verdict.Fate != report.PodTriggered:
-				verdict.Fate, verdict.Grown = report.PodTriggered, cand.id
+			case t.helpedBy(pod, cand):
+				verdict.Fate, verdict.Grown = report.PodTriggered, t.nameOf(cand)
 				if cand.fits[i].variants != nil {
-					verdict.Own = report.NotGuaranteed{Until: c.in.At.Add(notGuaranteedPause)}
+					verdict.Own = report.NotGuaranteed{Until: t.plan.in.At.Add(notGuaranteedPause)}
 				}
 			case verdict.Fate == report.PodUnschedulable && (no == nil || (something && passing(no))):
 				verdict.Fate = report.PodAwaiting
@@ -110,11 +160,26 @@ func (c *Considered) ofClass(
 		}
 		verdict.Groups = shared
 		if own {
-			verdict.Groups = c.reasons(i, pod, ended)
+			verdict.Groups = t.reasonsOf(i, pod)
 		}
 		out = append(out, verdict)
 	}
 	return out
+}
+
+func (t *turn) helpedBy(pod *corev1.Pod, cand *candidate) bool {
+	group, helped := t.helped[pod]
+	return helped && group == cand.id
+}
+
+// nameOf is the id of a group since it may have been created in this turn.
+func (t *turn) nameOf(cand *candidate) cloudprovider.GroupID {
+	for i, outcome := range t.outcomes {
+		if t.resizes[i].Group == cand.id {
+			return outcome.Group
+		}
+	}
+	return cand.id
 }
 
 // passing tells a reason that only means that the pod's turn has not come.
@@ -127,14 +192,15 @@ func passing(no report.Reason) bool {
 	}
 }
 
-func (c *Considered) reasons(i int, pod *corev1.Pod, ended map[cloudprovider.GroupID]report.Reason) []report.GroupVerdict {
+// reasonsOf are the reasons of one pod, group by group. Groups that do not exist yet are not told of: nobody has to ask why they do not help.
+func (t *turn) reasonsOf(i int, pod *corev1.Pod) []report.GroupVerdict {
 	var out []report.GroupVerdict
-	for _, cand := range c.candidates {
+	for _, cand := range t.plan.candidates {
 		no := cand.refuses(i)
 		if no == nil {
-			no = c.unhelped(cand, i, pod, ended[cand.id])
+			no = t.unhelped(cand, i, pod)
 		}
-		if no != nil {
+		if no != nil && !cand.theoretical {
 			out = append(out, report.GroupVerdict{Group: cand.id, Reason: no})
 		}
 	}
@@ -151,11 +217,15 @@ func (cand *candidate) refuses(class int) report.Reason {
 	return cand.skip
 }
 
-// unhelped says why the group does not help a pod that could run there; nil: it does or could. ended is what became of the group's option.
-func (c *Considered) unhelped(cand *candidate, class int, pod *corev1.Pod, ended report.Reason) report.Reason {
-	if until, tried := c.attempted(cand, cand.fits[class], pod); tried {
+// unhelped says why the group does not help a pod that could run there; nil: it does or could.
+func (t *turn) unhelped(cand *candidate, class int, pod *corev1.Pod) report.Reason {
+	if t.helpedBy(pod, cand) {
+		return nil
+	}
+	if until, tried := t.plan.attempted(cand, cand.fits[class], pod); tried {
 		return report.NotGuaranteed{Until: until}
 	}
+	ended := t.reasons[cand.id]
 	switch {
 	case cand.placed[pod]:
 		return ended

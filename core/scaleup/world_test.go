@@ -38,6 +38,7 @@ type group struct {
 	atomic           bool
 	stale            error
 	suspended        string
+	theoretical      bool
 	state            func(*clusterstate.GroupState)
 }
 
@@ -56,6 +57,13 @@ type world struct {
 	expanders   []config.Expander // empty: least-waste
 	budget      scaleup.Budget
 	refuse      map[cloudprovider.GroupID]error
+	// grants is how much groups grant that refuse the rest.
+	grants   map[cloudprovider.GroupID]int
+	parallel bool // whether the cloud is asked for all at once
+	// balancing are the flags; nil: balancing is off.
+	balancing   *config.Balancing
+	bookkeeping []string
+	whole       bool // whether the pods want all or nothing
 }
 
 // on adds a node of the group with pods that fill it.
@@ -88,7 +96,7 @@ func (w world) observed() (groups []observation.Group, state clusterstate.State)
 	for _, g := range w.groups {
 		observed := observation.Group{ID: g.id, TemplateErr: g.templateErr, Stale: g.stale}
 		observed.Min, observed.Max, observed.Target, observed.Suspended = g.min, g.max, g.target, g.suspended
-		observed.Options.ZeroOrMaxNodeScaling = g.atomic
+		observed.Options.ZeroOrMaxNodeScaling, observed.Theoretical = g.atomic, g.theoretical
 		for i, v := range g.variants {
 			observed.Variants = append(observed.Variants, cloudprovider.TemplateVariant{
 				Key: fmt.Sprint(i), Node: v.Build(), Weight: g.weight, Promise: cloudprovider.PromiseCertain,
@@ -127,27 +135,31 @@ func (w world) in(t *testing.T) scaleup.In {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scaleup.In{
+	in := scaleup.In{
 		At: now, Snapshot: snapshot, Pending: left, Scheduler: scheduler, Groups: groups, GroupErrors: w.groupErrors, Members: w.members,
 		GPULabel: gpuLabel, Limits: cloudprovider.ResourceLimits{Max: w.limits}, State: state, Templates: templates, Attempts: w.attempts,
-		MaxNodes: w.maxNodes, Options: w.options, Budget: w.budget,
+		MaxNodes: w.maxNodes, Options: w.options, Budget: w.budget, BookkeepingLabels: w.bookkeeping, AllOrNothing: w.whole,
 	}
+	if w.balancing != nil {
+		in.Balancing = *w.balancing
+	}
+	return in
 }
 
-// act grants every wish, except for those of groups that refuse.
-func (w world) act(_ context.Context, resizes []report.Resize) []report.ResizeOutcome {
+// act grants every wish, except for those of groups that refuse or grant less. One after the other, it stops at the first failure.
+func (w world) act(_ context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error) {
 	var out []report.ResizeOutcome
 	for _, r := range resizes {
 		outcome := report.ResizeOutcome{Resize: r, At: now, Granted: r.To - r.From}
 		if err := w.refuse[r.Group]; err != nil {
-			outcome.Granted, outcome.Err = 0, err
+			outcome.Granted, outcome.Err = min(w.grants[r.Group], r.To-r.From), err
 		}
 		out = append(out, outcome)
-		if outcome.Err != nil {
+		if outcome.Err != nil && !w.parallel {
 			break
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (w world) choose(t *testing.T) scaleup.Choose {
