@@ -19,7 +19,8 @@ func ObservationOptions(from config.Options) observation.Options {
 	return observation.Options{
 		AllowedSchedulers: from.Pods.AllowedSchedulers, BypassedSchedulers: from.Pods.BypassedSchedulers,
 		ExpendableCutoff: from.Pods.ExpendablePriorityCutoff, Controllers: from.ProactiveScaleUp.Enabled,
-		Taints: TaintRules(from.Templates),
+		AwaitDrivers: from.Simulation.CSINodeAware,
+		Taints:       TaintRules(from.Templates),
 		GroupDefaults: observation.GroupOptions{
 			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
 			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,

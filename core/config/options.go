@@ -198,7 +198,7 @@ type Pods struct {
 type Templates struct {
 	// NodeInfoCacheExpireTime is the age limit of a template learnt from a live node. --node-info-cache-expire-time
 	NodeInfoCacheExpireTime time.Duration
-	ForceDaemonSets         bool     // skip groups whose nodes can't hold every matching DaemonSet pod; --force-ds
+	ForceDaemonSets         bool     // add the pods of missing DaemonSets also to templates made from live nodes; --force-ds
 	FromUnschedulable       bool     // ignore spec.unschedulable of the node copied; --scale-from-unschedulable
 	StartupTaints           []string // exact keys; removed, and a node with one isn't ready; --startup-taint and --ignore-taint, each key once
 	StartupTaintPrefixes    []string // same for keys that start so, the two built-in prefixes included; --startup-taint-prefix
@@ -218,7 +218,7 @@ type Simulation struct {
 	SchedulerConfigFile      string // KubeSchedulerConfiguration; "" means the default profile; --scheduler-config-file
 	Parallelism              int    // goroutines for predicate checks, 1 or more; --predicate-parallelism
 	FastPath                 bool   // do without the framework where its answer is known; --simulator-fast-path
-	CSINodeAware             bool   // use attach limits of CSINodes; --enable-csi-node-aware-scheduling
+	CSINodeAware             bool   // nodes wait for the drivers of their group's template; --enable-csi-node-aware-scheduling
 	HostnameAffinityFastPath bool   // the scheduler's own short cut; --enable-inter-pod-affinity-hostname-fast-path
 }
 
@@ -290,7 +290,7 @@ type Debug struct {
 // ProactiveScaleUp adds pods that controllers are about to create.
 type ProactiveScaleUp struct {
 	Enabled           bool // --enable-proactive-scaleup
-	PodInjectionLimit int  // with more pods than this nothing is added; --pod-injection-limit
+	PodInjectionLimit int  // with more pods than this, existing ones included, nothing is added; --pod-injection-limit
 }
 
 // ProvisioningRequests is the handling of that API.

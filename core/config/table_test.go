@@ -115,6 +115,8 @@ func TestFlagsThatAnOperatorNeedsAreNeverMarkedAsWithoutEffect(t *testing.T) {
 		"user-agent":                      StateActive,   // our Kubernetes clients use it
 		"leader-elect-resource-namespace": StateNoEffect, // the contract itself says that it is ignored
 		"fastpath-binpacking-enabled":     StateNoEffect, // exact packing is fast
+		// affinity by host name is looked up in an index
+		"enable-inter-pod-affinity-hostname-fast-path": StateNoEffect,
 	}
 	states := map[string]State{}
 	for _, flag := range Table() {

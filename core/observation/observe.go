@@ -9,10 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/readiness"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
 
@@ -45,6 +47,9 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 	}
 	s.groups(ctx, &seen)
 	s.members(&seen)
+	if s.options.AwaitDrivers {
+		awaitDrivers(&seen)
+	}
 	return seen, nil
 }
 
@@ -98,6 +103,44 @@ func (s *Source) members(seen *Observation) {
 			seen.Members[node.Name] = id
 		}
 	}
+}
+
+// awaitDrivers overrides the readiness of nodes on which storage drivers have yet to register that the cloud says their group's nodes will have
+// (loop-and-scale-up 7.2). The snapshot keeps them as they are: what fits on a node does not depend on its readiness.
+func awaitDrivers(seen *Observation) {
+	variants := make(map[cloudprovider.GroupID][]cloudprovider.TemplateVariant, len(seen.Groups))
+	for i := range seen.Groups {
+		variants[seen.Groups[i].ID] = seen.Groups[i].Variants
+	}
+	shared := true
+	for i, node := range seen.Nodes {
+		csi := seen.Snapshot.CSINode(node.Name)
+		if csi == nil || node.Spec.Unschedulable || !readiness.Of(node).Ready || complete(csi, variants[seen.Members[node.Name]]) {
+			continue
+		}
+		if shared {
+			seen.Nodes, shared = slices.Clone(seen.Nodes), false
+		}
+		seen.Nodes[i] = readiness.Override(node, readiness.ReasonResourceNotReady)
+	}
+}
+
+// complete tells whether the drivers of one of the variants that name any have registered, or whether none names any.
+func complete(csi *storagev1.CSINode, variants []cloudprovider.TemplateVariant) bool {
+	named := false
+	for i := range variants {
+		described := variants[i].CSINode
+		if described == nil {
+			continue
+		}
+		named = true
+		if !slices.ContainsFunc(described.Spec.Drivers, func(wanted storagev1.CSINodeDriver) bool {
+			return !slices.ContainsFunc(csi.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == wanted.Name })
+		}) {
+			return true
+		}
+	}
+	return !named
 }
 
 // gone tells a node whose machine does not exist any more. Where the cloud cannot tell, the deletion taint counts (loop-and-scale-up 2.2).

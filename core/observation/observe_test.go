@@ -471,3 +471,66 @@ func TestBudgetsThatCannotBeReadAreAnError(t *testing.T) {
 		t.Error("nothing was read, and there is no error")
 	}
 }
+
+func TestANodeWaitsForTheDriversThatItsGroupHas(t *testing.T) {
+	csi := func(name string, drivers ...string) *storagev1.CSINode {
+		out := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, driver := range drivers {
+			out.Spec.Drivers = append(out.Spec.Drivers, storagev1.CSINodeDriver{Name: driver})
+		}
+		return out
+	}
+	variant := func(described *storagev1.CSINode) cloudprovider.TemplateVariant {
+		return cloudprovider.TemplateVariant{Node: simtest.Node("t").Build(), CSINode: described}
+	}
+	full := []cloudprovider.TemplateVariant{variant(csi("t", "disk", "file"))}
+	node := simtest.Node("n")
+	for name, tc := range map[string]struct {
+		node     simtest.NodeBuilder
+		csi      *storagev1.CSINode
+		variants []cloudprovider.TemplateVariant
+		off      bool // nobody asks for that
+		overridden,
+		foreign bool // belongs to no group
+	}{
+		"all are there":                           {node: node, csi: csi("n", "file", "disk", "more"), variants: full},
+		"one is missing":                          {node: node, csi: csi("n", "disk"), variants: full, overridden: true},
+		"one is missing, but that is not asked":   {node: node, csi: csi("n", "disk"), variants: full, off: true},
+		"the node has no CSINode":                 {node: node, variants: full},
+		"the template has none":                   {node: node, csi: csi("n"), variants: []cloudprovider.TemplateVariant{variant(nil)}},
+		"the group has no template":               {node: node, csi: csi("n")},
+		"the node belongs to no group":            {node: node, csi: csi("n"), variants: full, foreign: true},
+		"it has all of one of the variants":       {node: node, csi: csi("n", "disk"), variants: append(full, variant(nil), variant(csi("u", "disk")))},
+		"it is cordoned: nobody expects anything": {node: node.Cordoned(), csi: csi("n", "disk"), variants: full},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cloud{groups: []cloudprovider.NodeGroup{nodeGroup{id: "g", variants: tc.variants}}}
+			c.groupOf = func(*corev1.Node) (cloudprovider.GroupID, error) {
+				if tc.foreign {
+					return "", nil
+				}
+				return "g", nil
+			}
+			objects := []runtime.Object{tc.node.Build()}
+			if tc.csi != nil {
+				objects = append(objects, tc.csi)
+			}
+			source := filled(t, c, observation.Options{AwaitDrivers: !tc.off}, objects...)
+			for range 2 { // what one observation does must not show in the next
+				r := readiness.Of(observe(t, source).Nodes[0])
+				if overridden := r.Reason == readiness.ReasonResourceNotReady && !r.Ready; overridden != tc.overridden {
+					t.Errorf("the node is ready: %t, reason %q; want it overridden: %t", r.Ready, r.Reason, tc.overridden)
+				}
+			}
+			if tc.overridden {
+				whole := csi("n", "disk", "file")
+				if err := storeOf(t, source, whole).Update(whole); err != nil {
+					t.Fatal(err)
+				}
+				if r := readiness.Of(observe(t, source).Nodes[0]); !r.Ready {
+					t.Errorf("the node is still not ready: %s", r.Reason)
+				}
+			}
+		})
+	}
+}

@@ -37,6 +37,8 @@ type Options struct {
 	Limits cloudprovider.ResourceLimits
 	// Controllers: somebody asks for controllers and gated pods. Otherwise they are not looked at.
 	Controllers bool
+	// AwaitDrivers: a node is ready only when the storage drivers in its group's template have registered on it.
+	AwaitDrivers bool
 	// Rebuilt is called when the snapshot was found to differ from what was read and was made anew; nil: nobody wants to know.
 	Rebuilt func()
 }

@@ -46,6 +46,8 @@ func TestGate(t *testing.T) {
 		result report.ScaleUpResult // empty: open
 		young  time.Duration        // until when nodes stay, from now; 0: not at all
 		own    report.Reason
+		// growOnly: nothing is removed in this iteration.
+		growOnly bool
 	}{
 		"no pods": {result: report.ScaleUpNotNeeded},
 		"L10: all pods are new": {
@@ -72,7 +74,8 @@ func TestGate(t *testing.T) {
 		"L16: unready and cordoned nodes do not close the gate": {
 			in: scaleup.GateIn{Pending: pendingpods.Out{Left: aged(time.Minute)}, Nodes: nodes(9, 1), MaxNodes: 10},
 		},
-		"L20: a slow search grows in most loops": {in: scaleup.GateIn{Pending: pendingpods.Out{Left: aged(time.Minute)}, Degraded: 3}},
+		"L20: a slow search grows in most loops": {in: scaleup.GateIn{Pending: pendingpods.Out{Left: aged(time.Minute)}, Degraded: 3}, growOnly: true},
+		"L20: even with nothing to grow for":     {in: scaleup.GateIn{Degraded: 5}, result: report.ScaleUpNotNeeded, growOnly: true},
 		"L20: and shrinks in every fourth": {
 			in: scaleup.GateIn{Pending: pendingpods.Out{Left: aged(time.Minute)}, Degraded: 4}, result: report.ScaleUpInCooldown,
 			own: report.NotReached{Limit: "--enable-graceful-degradation"},
@@ -84,6 +87,9 @@ func TestGate(t *testing.T) {
 			got := scaleup.Gate(tc.in)
 			if got.Open != (tc.result == "") || got.ScaleUp.Result != tc.result {
 				t.Errorf("open: %v, result %q; want %q", got.Open, got.ScaleUp.Result, tc.result)
+			}
+			if got.GrowOnly != tc.growOnly {
+				t.Errorf("for growing alone: %t, want %t", got.GrowOnly, tc.growOnly)
 			}
 			var young *report.CoolDown
 			if tc.young != 0 {

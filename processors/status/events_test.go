@@ -57,6 +57,16 @@ func TestEventsOfAnIteration(t *testing.T) {
 		want   []status.Event
 	}{
 		"nothing happened": {report: report.Report{Cluster: healthy}},
+		"the search for room begins to take too long": {
+			report: up(report.ScaleUp{Degraded: &report.Degradation{Loops: 1, Unreached: 40}}),
+			want: []status.Event{warning(onStatus, "GracefulDegradationStarted", "The search for room for pending pods did not get through in time; "+
+				"pods that were not looked at come first in the next loop, and every 4th loop is kept for scale-down")},
+		},
+		"it goes on doing so": {report: up(report.ScaleUp{Degraded: &report.Degradation{Loops: 2, Unreached: 40}})},
+		"it gets through again": {
+			report: up(report.ScaleUp{Recovered: true}),
+			want:   []status.Event{normal(onStatus, "GracefulDegradationStopped", "The search for room for pending pods got through all of them again")},
+		},
 		"a request timed out": {
 			report: report.Report{Cluster: healthy, Repair: report.Repair{TimedOut: []report.RequestTimeout{{Group: "blue", Increase: 2, After: 15*time.Minute + 1234*time.Millisecond}}}},
 			want:   []status.Event{warning(onStatus, "ScaleUpTimedOut", "Nodes added to group blue failed to register within 15m1s")},
