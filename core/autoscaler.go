@@ -124,6 +124,7 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 		a.teller.Idle(ctx, seen.At, why, a.clock.Now().Sub(a.started))
 		return told, nil
 	}
+	told = withSettings(told, a.expander.Update(seen.At, groupIDs(seen)))
 	defer a.undo(ctx, seen)() // whatever the rounds try out in the snapshot is gone afterwards
 
 	finished := a.act.Finished()
@@ -293,6 +294,26 @@ func features(seen observation.Observation) []report.Feature {
 		out = append(out, f)
 	}
 	return out
+}
+
+// withSettings adds what the expanders are configured by.
+func withSettings(told report.Report, settings expander.Settings) report.Report {
+	told.Notices = settings.Notices
+	told.Features = append(told.Features, settings.Features...)
+	slices.SortStableFunc(told.Features, func(a, b report.Feature) int { return cmp.Compare(a.Name, b.Name) })
+	return told
+}
+
+// groupIDs are all groups, those that cannot be described too.
+func groupIDs(seen observation.Observation) []cloudprovider.GroupID {
+	ids := make([]cloudprovider.GroupID, 0, len(seen.Groups)+len(seen.GroupErrors))
+	for i := range seen.Groups {
+		ids = append(ids, seen.Groups[i].ID)
+	}
+	for _, trouble := range seen.GroupErrors {
+		ids = append(ids, trouble.Group)
+	}
+	return ids
 }
 
 // mergeVerdicts puts the nodes that act refused to touch among those that stay, by ascending name.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,6 +115,9 @@ func (t *Teller) log(r report.Report) {
 		if outcome.Err != nil {
 			t.logger.Error(outcome.Err, "Cannot resize node group", "nodeGroup", outcome.Group, "from", outcome.From, "to", outcome.To)
 		}
+	}
+	for _, notice := range slices.Concat(r.Notices, r.ScaleUp.Notices) {
+		t.logger.Info("Notice", "reason", notice.Reason, "object", klog.KRef(notice.ConfigMap.Namespace, notice.ConfigMap.Name), "text", notice.Message)
 	}
 	for _, err := range r.Errors {
 		t.logger.Error(err, "A step of the iteration failed")

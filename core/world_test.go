@@ -221,7 +221,7 @@ func (w *world) observationOptions() observation.Options {
 
 // boot starts a process of the autoscaler that remembers nothing.
 func (w *world) boot() {
-	chain, err := expander.New(w.options.ScaleUp.Expanders, rand.New(rand.NewPCG(1, 2)))
+	chain, err := expander.New(w.options.ScaleUp.Expanders, expander.Sources{}, rand.New(rand.NewPCG(1, 2)))
 	w.must(err)
 	w.metrics = prometheus.NewRegistry()
 	m, err := metrics.New(w.metrics, metrics.Options{PerNodeGroup: true})

@@ -39,7 +39,7 @@ func TestChoose(t *testing.T) {
 		want    string // group; "" means none
 		dropped map[string]string
 	}{
-		"least-waste takes the smaller machine": {
+		"X01: least-waste takes the smaller machine": {
 			chain: []config.Expander{config.ExpanderLeastWaste}, options: []expander.Option{b, a}, want: "a", dropped: map[string]string{"b": "least-waste"},
 		},
 		"least-waste does not take a machine of unknown size": {
@@ -49,7 +49,7 @@ func TestChoose(t *testing.T) {
 		"a machine of unknown size is better than none": {
 			chain: []config.Expander{config.ExpanderLeastWaste}, options: []expander.Option{noCapacity}, want: "none",
 		},
-		"least-nodes breaks the tie of most-pods": {
+		"X04: least-nodes breaks the tie of most-pods": {
 			chain: []config.Expander{config.ExpanderMostPods, config.ExpanderLeastNodes},
 			options: []expander.Option{
 				option("three", 3, 7, "4", "16Gi"), option("two", 2, 7, "4", "16Gi"), option("one", 1, 5, "4", "16Gi"),
@@ -60,13 +60,17 @@ func TestChoose(t *testing.T) {
 			chain: []config.Expander{config.ExpanderMostPods}, options: []expander.Option{b}, want: "b",
 		},
 		"no option, no choice": {chain: []config.Expander{config.ExpanderLeastWaste, config.ExpanderMostPods}},
+		"X03: most-pods drops the smallest, and what is equal at the end is drawn": {
+			chain: []config.Expander{config.ExpanderMostPods}, options: []expander.Option{option("five", 1, 5, "4", "16Gi"), option("x", 1, 7, "4", "16Gi"), option("y", 2, 7, "4", "16Gi")},
+			want: "y", dropped: map[string]string{"five": "most-pods", "x": "random"}, // by the seed
+		},
 		"what is equal at the end is drawn": {
 			chain: []config.Expander{config.ExpanderMostPods}, options: []expander.Option{option("x", 1, 3, "4", "16Gi"), option("y", 2, 3, "4", "16Gi")},
 			want: "y", dropped: map[string]string{"x": "random"}, // by the seed
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain, err := expander.New(tc.chain, rand.New(rand.NewPCG(3, 3)))
+			chain, err := expander.New(tc.chain, expander.Sources{}, rand.New(rand.NewPCG(3, 3)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,6 +96,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// The machines of the worked cases X01 and X02: the first and the third tie.
 func TestWasteIsTheSumOfBothShares(t *testing.T) {
 	pod := simtest.Pod("p").Requests("3", "8Gi").Build()
 	for _, tc := range []struct {
@@ -110,10 +115,14 @@ func TestWasteIsTheSumOfBothShares(t *testing.T) {
 }
 
 func TestTiesAreDrawnFromTheGivenSource(t *testing.T) {
-	// A and C of the worked case X02 tie; a fair source takes each about half of the time.
-	options := []expander.Option{option("a", 1, 7, "4", "16Gi"), option("b", 1, 7, "4", "16Gi"), option("c", 1, 5, "4", "16Gi")}
+	// X02: A and C tie; a fair source takes each about half of the time.
+	big := []*corev1.Pod{simtest.Pod("big").Requests("3", "8Gi").Build()}
+	options := []expander.Option{option("a", 1, 0, "4", "16Gi"), option("c", 2, 0, "2", "8Gi"), option("b", 1, 0, "8", "16Gi")}
+	for i := range options {
+		options[i].Pods = big
+	}
 	run := func(seed uint64) (taken [3]int) {
-		chain, err := expander.New([]config.Expander{config.ExpanderMostPods, config.ExpanderRandom}, rand.New(rand.NewPCG(seed, 0)))
+		chain, err := expander.New([]config.Expander{config.ExpanderLeastWaste, config.ExpanderRandom}, expander.Sources{}, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +140,21 @@ func TestTiesAreDrawnFromTheGivenSource(t *testing.T) {
 	}
 }
 
-func TestUnknownExpandersAreRefused(t *testing.T) {
-	for _, name := range []config.Expander{"cheapest", config.ExpanderPrice, config.ExpanderPriority, config.ExpanderGRPC} {
-		if _, err := expander.New([]config.Expander{name}, rand.New(rand.NewPCG(1, 1))); err == nil {
-			t.Errorf("%q is accepted", name)
+func TestExpandersWithoutWhatTheyAskAreRefusedInOneLine(t *testing.T) {
+	for name, want := range map[config.Expander]string{
+		"cheapest":              "--expander=cheapest: there is no such expander",
+		config.ExpanderPrice:    `--expander=price: cloud provider "nimbus" has no prices; take another expander, such as least-waste`,
+		config.ExpanderPriority: "--expander=priority: there is nowhere to read ConfigMaps from",
+		config.ExpanderGRPC:     "--expander=grpc: there is no server to ask",
+	} {
+		_, err := expander.New([]config.Expander{name}, expander.Sources{Cloud: cloudWithoutPrices{}}, rand.New(rand.NewPCG(1, 1)))
+		if err == nil || err.Error() != want {
+			t.Errorf("got the error %v, want %s", err, want)
 		}
 	}
 }
+
+// cloudWithoutPrices has a name and nothing else.
+type cloudWithoutPrices struct{ cloudprovider.CloudProvider }
+
+func (cloudWithoutPrices) Name() string { return "nimbus" }

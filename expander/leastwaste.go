@@ -11,7 +11,7 @@ import (
 
 // leastWaste keeps the options that leave the least CPU and memory idle. One of which that cannot be told is kept only if there is
 // no other.
-func leastWaste(_ context.Context, asked Question) []int {
+func leastWaste(_ context.Context, asked Question) answer {
 	return lowest(asked.Options, func(o Option) float64 {
 		if waste, known := Waste(o); known {
 			return waste

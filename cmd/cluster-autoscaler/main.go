@@ -42,6 +42,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, err)
 		return config.ExitInvalid
 	}
+	server, err := dialExpander(options.ScaleUp)
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, err)
+		return config.ExitSetup
+	}
+	if server != nil {
+		defer func() { _ = server.Close() }() // the process ends anyway
+	}
 	if err := setGates(options.FeatureGates); err != nil {
 		_, _ = fmt.Fprintln(stderr, err)
 		return config.ExitUsage
@@ -57,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	logger := klog.Background()
 	ctx = klog.NewContext(ctx, logger)
 	tellStart(logger, parsed)
-	if err := serveAndLead(ctx, options, providers); err != nil {
+	if err := serveAndLead(ctx, options, providers, server); err != nil {
 		logger.Error(err, "Ending")
 		return config.ExitInvalid
 	}

@@ -27,6 +27,22 @@ func TestACommandLineThatIsNotCarriedOutIsAnsweredOnTheRightStream(t *testing.T)
 		"lease timings that contradict": {args: []string{"--leader-elect-lease-duration=1s"}, code: config.ExitUsage, stderr: "--leader-elect-", lines: -1},
 		"no provider":                   {code: config.ExitInvalid, stderr: `--cloud-provider="": want one of: aws`, lines: 1},
 		"an unknown provider":           {args: []string{"--cloud-provider=nimbus"}, code: config.ExitInvalid, stderr: `--cloud-provider="nimbus": want one of: aws`, lines: 1},
+		"a certificate that can't be read": {
+			args: []string{"--cloud-provider=aws", "--expander=grpc", "--grpc-expander-url=choose:7000", "--grpc-expander-cert=/nowhere/ca.pem"},
+			code: config.ExitSetup, stderr: `--grpc-expander-cert="/nowhere/ca.pem": want a file`, lines: 1,
+		},
+		"no certificate": {
+			args: []string{"--cloud-provider=aws", "--expander=least-nodes,grpc", "--grpc-expander-url=choose:7000"},
+			code: config.ExitSetup, stderr: `--grpc-expander-cert="": want a file`, lines: 1,
+		},
+		"a certificate that isn't one": {
+			args: []string{"--cloud-provider=aws", "--expander=grpc", "--grpc-expander-url=choose:7000", "--grpc-expander-cert=main_test.go"},
+			code: config.ExitSetup, stderr: "--grpc-expander-cert: there is no PEM certificate", lines: 1,
+		},
+		"a URL in place of an address": {
+			args: []string{"--cloud-provider=aws", "--expander=grpc", "--grpc-expander-url=https://choose:7000", "--grpc-expander-cert=main_test.go"},
+			code: config.ExitSetup, stderr: `--grpc-expander-url="https://choose:7000": want host:port`, lines: 1,
+		},
 		"an unknown gate": {
 			args: []string{"--cloud-provider=aws", "--feature-gates=NoSuchGate=true"}, code: config.ExitUsage, stderr: "--feature-gates", lines: -1,
 		},

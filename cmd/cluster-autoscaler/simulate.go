@@ -311,6 +311,9 @@ func warn(out io.Writer, parsed config.Parsed) {
 			idle = append(idle, "--"+setting.Name)
 		}
 	}
+	if slices.Contains(parsed.Options.ScaleUp.Expanders, config.ExpanderGRPC) {
+		_, _ = fmt.Fprintln(out, "warning: --expander: grpc is left out in a simulation, whose outcome no other process decides")
+	}
 	if len(idle) > 0 {
 		_, _ = fmt.Fprintf(out, "warning: these flags have no meaning in a simulation: %s\n", strings.Join(idle, ", "))
 	}
@@ -322,6 +325,8 @@ func meaningless(name string, group config.Group) bool {
 	case "cloud-provider":
 		return false
 	case "max-inactivity", "max-failing-time", "max-startup-time":
+		return true
+	case "grpc-expander-url", "grpc-expander-cert":
 		return true
 	}
 	switch group {

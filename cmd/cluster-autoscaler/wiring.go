@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -43,11 +44,14 @@ type process struct {
 	registry  *prometheus.Registry
 	health    *health.Check
 	clock     clock.WithTicker
+	// expander is the connection to the server of that expander; nil: nobody asks it.
+	expander *grpc.ClientConn
 }
 
-// serveAndLead opens the port, proves that the API server answers, and leads when it is this process' turn. It returns nil when ctx ends.
-func serveAndLead(ctx context.Context, options config.Options, providers map[string]providerBuilder) error {
-	p := process{options: options, providers: providers, registry: prometheus.NewRegistry(), clock: clock.RealClock{}}
+// serveAndLead opens the port, proves that the API server answers, and leads when it is this process' turn. It returns nil when ctx ends. server is
+// what dialExpander has made.
+func serveAndLead(ctx context.Context, options config.Options, providers map[string]providerBuilder, server *grpc.ClientConn) error {
+	p := process{options: options, providers: providers, registry: prometheus.NewRegistry(), clock: clock.RealClock{}, expander: server}
 	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	measureRequests(p.registry)
 	p.health = health.New(p.clock, health.Limits{
@@ -153,6 +157,7 @@ type parts struct {
 	actuator   *act.Actuator
 	teller     *core.Teller
 	cloud      cloudprovider.CloudProvider
+	expanders  expanders
 }
 
 func (p *process) assemble(
@@ -169,7 +174,11 @@ func (p *process) assemble(
 	if err != nil {
 		return parts{}, err
 	}
-	chain, err := expander.New(options.ScaleUp.Expanders, rand.New(rand.NewPCG(seed(), uint64(p.clock.Now().UnixNano()))))
+	asked, err := p.expanders(cloud)
+	if err != nil {
+		return parts{}, err
+	}
+	chain, err := expander.New(options.ScaleUp.Expanders, asked.sources, rand.New(rand.NewPCG(seed(), uint64(p.clock.Now().UnixNano()))))
 	if err != nil {
 		return parts{}, err
 	}
@@ -185,7 +194,7 @@ func (p *process) assemble(
 		Source: source, Cloud: cloud, Scheduler: scheduler, Expander: chain, Actuator: actuator, Teller: teller,
 		Health: p.health, Metrics: m, Clock: p.clock,
 	}, options)
-	return parts{autoscaler: autoscaler, actuator: actuator, teller: teller, cloud: cloud}, nil
+	return parts{autoscaler: autoscaler, actuator: actuator, teller: teller, cloud: cloud, expanders: asked}, nil
 }
 
 // run reads, loops and removes until ctx ends, then puts everything in order.
@@ -196,7 +205,12 @@ func (p *process) run(ctx context.Context, source *observation.Source, with part
 		source.Run(reading)
 		return nil
 	})
+	group.Go(func() error {
+		with.expanders.run(reading)
+		return nil
+	})
 	if err := source.WaitForSync(ctx); err == nil { // an error means that ctx ended
+		with.expanders.wait(ctx)
 		var working errgroup.Group
 		working.Go(func() error {
 			with.actuator.Run(ctx)

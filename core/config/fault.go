@@ -11,6 +11,7 @@ import (
 // Exit codes of the process (operator-surface §7.3).
 const (
 	ExitOK      = 0
+	ExitSetup   = 1   // the server of the expander grpc cannot be asked: no address, no certificate
 	ExitUsage   = 2   // the command line cannot be understood, or the lease timings contradict each other
 	ExitInvalid = 255 // understood and refused
 )

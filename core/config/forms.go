@@ -96,70 +96,46 @@ func parseGPULimits(texts []string, found *findings) []GPULimit {
 	return limits
 }
 
-// strategy is a known expander, and whether this release has it.
-type strategy struct {
-	name      Expander
-	available bool
-}
-
 // strategies are all expanders in the order of help.
-func strategies() []strategy {
-	return []strategy{
-		{ExpanderLeastWaste, true},
-		{ExpanderRandom, true},
-		{ExpanderMostPods, true},
-		{ExpanderLeastNodes, true},
-		{ExpanderPriority, false},
-		{ExpanderPrice, false},
-		{ExpanderGRPC, false},
+func strategies() []Expander {
+	return []Expander{
+		ExpanderLeastWaste,
+		ExpanderRandom,
+		ExpanderMostPods,
+		ExpanderLeastNodes,
+		ExpanderPriority,
+		ExpanderPrice,
+		ExpanderGRPC,
 	}
 }
 
 // strategyNames returns the names of all expanders for people.
 func strategyNames() string {
 	var names []string
-	for _, s := range strategies() {
-		names = append(names, string(s.name))
+	for _, name := range strategies() {
+		names = append(names, string(name))
 	}
 	return strings.Join(names, ", ")
 }
 
-// parseExpanders parses and checks the chain. Strategies that this release does not have are left out with a warning; when nothing
-// is left then, the default takes their place, because a pure draw is the last thing that such a chain asks for.
+// parseExpanders parses and checks the chain.
 func parseExpanders(text string, found *findings) []Expander {
 	var chain []Expander
-	var missing []string
-	var names []Expander
 	for part := range strings.SplitSeq(text, ",") {
 		name := Expander(strings.TrimSpace(part))
-		at := slices.IndexFunc(strategies(), func(s strategy) bool { return s.name == name })
 		switch {
-		case at < 0:
+		case !slices.Contains(strategies(), name):
 			found.refuse("expander", text, fmt.Sprintf("strategies joined by commas, but %q is none of %s", name, strategyNames()))
 			return nil
-		case slices.Contains(names, name):
+		case slices.Contains(chain, name):
 			found.refuse("expander", text, fmt.Sprintf("every strategy once, but %s is there twice", name))
 			return nil
-		case slices.Contains(names, ExpanderRandom):
+		case slices.Contains(chain, ExpanderRandom):
 			found.refuse("expander", text, fmt.Sprintf("nothing behind random, which leaves %s nothing to choose from", name))
 			return nil
 		}
-		names = append(names, name)
-		if strategies()[at].available {
-			chain = append(chain, name)
-		} else {
-			missing = append(missing, string(name))
-		}
+		chain = append(chain, name)
 	}
-	if len(missing) == 0 {
-		return chain
-	}
-	text = fmt.Sprintf("not available in this release yet and left out: %s", strings.Join(missing, ", "))
-	if len(chain) == 0 {
-		chain = []Expander{ExpanderLeastWaste}
-		text += fmt.Sprintf("; %s takes their place", ExpanderLeastWaste)
-	}
-	found.warn("expander", text)
 	return chain
 }
 

@@ -152,14 +152,17 @@ const (
 	ExpanderGRPC       Expander = "grpc"
 )
 
+// PriorityConfigMap is the name of the ConfigMap that ExpanderPriority reads, in the namespace of the process.
+const PriorityConfigMap = "cluster-autoscaler-priority-expander"
+
 // EstimatorBinpacking is the only estimator.
 const EstimatorBinpacking = "binpacking"
 
 // ScaleUp is how the program grows the cluster.
 type ScaleUp struct {
 	Estimator string // always EstimatorBinpacking; --estimator
-	// Expanders is the chain in order: at least one, none twice, ExpanderRandom only at the end, and only strategies that exist
-	// in this release. What is still tied behind the last one is drawn at random. --expander
+	// Expanders is the chain in order: at least one, none twice, ExpanderRandom only at the end. What is still tied behind the last one is
+	// drawn at random. --expander
 	Expanders                 []Expander
 	GRPCExpanderURL           string        // host:port; --grpc-expander-url
 	GRPCExpanderCert          string        // file; --grpc-expander-cert

@@ -29,10 +29,10 @@ func TestEveryFaultOfACommandLineIsToldInOneLine(t *testing.T) {
 		"a GPU limit of four parts":            {[]string{"--gpu-total=t4:0:2:3"}, []string{`--gpu-total="t4:0:2:3": want type:min:max; this is not two numbers with a colon between them`}},
 		"every bad GPU limit":                  {[]string{"--gpu-total=a", "--gpu-total=t4:0:2", "--gpu-total=b"}, []string{`--gpu-total="a": want type:min:max; this has no type and two numbers with colons between them`, `--gpu-total="b": want type:min:max; this has no type and two numbers with colons between them`}},
 		"another estimator":                    {[]string{"--estimator=oldbinpacking"}, []string{`--estimator="oldbinpacking": want binpacking, the only one there is`}},
-		"an unknown expander":                  {[]string{"--expander=random,cheapest"}, []string{`--expander="random,cheapest": want strategies joined by commas, but "cheapest" is none of least-waste, random, most-pods, least-nodes, priority, price, grpc`}},
+		"X15: an unknown expander":             {[]string{"--expander=random,cheapest"}, []string{`--expander="random,cheapest": want strategies joined by commas, but "cheapest" is none of least-waste, random, most-pods, least-nodes, priority, price, grpc`}},
 		"an empty expander":                    {[]string{"--expander="}, []string{`--expander="": want strategies joined by commas, but "" is none of least-waste, random, most-pods, least-nodes, priority, price, grpc`}},
-		"an expander twice":                    {[]string{"--expander=least-waste,least-waste"}, []string{`--expander="least-waste,least-waste": want every strategy once, but least-waste is there twice`}},
-		"an expander behind random":            {[]string{"--expander=random,least-waste"}, []string{`--expander="random,least-waste": want nothing behind random, which leaves least-waste nothing to choose from`}},
+		"X15: an expander twice":               {[]string{"--expander=least-waste,least-waste"}, []string{`--expander="least-waste,least-waste": want every strategy once, but least-waste is there twice`}},
+		"X15: an expander behind random":       {[]string{"--expander=random,least-waste"}, []string{`--expander="random,least-waste": want nothing behind random, which leaves least-waste nothing to choose from`}},
 		"no parallelism":                       {[]string{"--predicate-parallelism=0"}, []string{`--predicate-parallelism="0": want 1 or more`}},
 		"DRA switched off":                     {[]string{"--enable-dynamic-resource-allocation=false"}, []string{`--enable-dynamic-resource-allocation="false": want true, since it cannot be switched off`}},
 		"a bypassed scheduler not allowed":     {[]string{"--allowed-scheduler-names=a,b", "--bypassed-scheduler-names=b,c"}, []string{`--bypassed-scheduler-names="c": want only names that --allowed-scheduler-names holds too: ["a" "b"]`}},
@@ -143,9 +143,7 @@ func TestWhatIsProbablyAMistakeIsWarnedAbout(t *testing.T) {
 		"an unknown option for the API server":  {[]string{"--kubernetes=https://host?insecure=true"}, []string{`--kubernetes: option "insecure" is unknown and has no effect`}},
 		"a gate that a flag governs":            {[]string{"--feature-gates=DynamicResourceAllocation=false"}, []string{"--feature-gates: DynamicResourceAllocation=false has no effect: --enable-dynamic-resource-allocation governs it and is on"}},
 		"the same gate with the flag's value":   {[]string{"--feature-gates=DynamicResourceAllocation=true"}, nil},
-		"an expander that isn't there yet":      {[]string{"--expander=priority,least-waste"}, []string{"--expander: not available in this release yet and left out: priority"}},
-		"nothing but expanders that aren't":     {[]string{"--expander=priority,price"}, []string{"--expander: not available in this release yet and left out: priority, price; least-waste takes their place"}},
-		"a draw behind one that isn't":          {[]string{"--expander=price,random"}, []string{"--expander: not available in this release yet and left out: price"}},
+		"all expanders":                         {[]string{"--expander=priority,price,grpc,most-pods,least-nodes,least-waste,random", "--grpc-expander-url=a:1", "--grpc-expander-cert=c"}, nil},
 		"labels to compare and labels to leave": {[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-ignore-label: not available in this release yet, the value is ignored; has no effect beside --balancing-label, which wins", "--balancing-label: not available in this release yet, the value is ignored"}},
 	}
 	for name, test := range tests {
@@ -185,10 +183,9 @@ func TestFormsAreParsedIntoTypedOptions(t *testing.T) {
 		"a chain with a draw at its end": {[]string{"--expander= least-waste ,random"}, func(o *Options) {
 			o.ScaleUp.Expanders = []Expander{ExpanderLeastWaste, ExpanderRandom}
 		}},
-		"a chain without what isn't there yet": {[]string{"--expander=priority,random"}, func(o *Options) {
-			o.ScaleUp.Expanders = []Expander{ExpanderRandom}
+		"a chain in its order": {[]string{"--expander=priority,grpc,price"}, func(o *Options) {
+			o.ScaleUp.Expanders = []Expander{ExpanderPriority, ExpanderGRPC, ExpanderPrice}
 		}},
-		"the default in place of what isn't there yet": {[]string{"--expander=price"}, func(*Options) {}},
 		"drain groups in ascending order": {[]string{"--drain-priority-config=2000000000:1,10:4, 1000:3,-5:0"}, func(o *Options) {
 			o.Drain.PriorityGroups = []DrainGroup{{-5, 0}, {10, 4 * time.Second}, {1000, 3 * time.Second}, {2000000000, time.Second}}
 		}},

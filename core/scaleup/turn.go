@@ -9,6 +9,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/expander"
+	"example.com/cluster-autoscaler/processors/nodeinfos"
 )
 
 // turn is one plan of a round and what became of it.
@@ -39,8 +40,10 @@ func (c *Considered) turn(ctx context.Context, choose Choose, act Act) *turn {
 		plan: c, reasons: map[cloudprovider.GroupID]report.Reason{}, dropped: map[cloudprovider.GroupID]report.Reason{},
 		helped: map[*corev1.Pod]cloudprovider.GroupID{},
 	}
+	templates := c.templates()
 	for open := c.Options; len(open) > 0 && ctx.Err() == nil; {
-		choice := choose(ctx, expander.Question{Options: open, ClusterNodes: c.accounts.nodes})
+		choice := choose(ctx, expander.Question{Options: open, ClusterNodes: c.accounts.nodes, Templates: templates})
+		t.notices = append(t.notices, choice.Notices...)
 		if choice.Taken < 0 {
 			note(t.reasons, choice.Dropped)
 			return t
@@ -60,6 +63,17 @@ func (c *Considered) turn(ctx context.Context, choose Choose, act Act) *turn {
 		return t
 	}
 	return t
+}
+
+// templates are what a fresh node of each group looks like, as far as that is known.
+func (c *Considered) templates() map[cloudprovider.GroupID]*corev1.Node {
+	nodes := make(map[cloudprovider.GroupID]*corev1.Node, len(c.candidates))
+	for _, cand := range c.candidates {
+		if shapes := nodeinfos.Smallest(cand.template.Variants); len(shapes) > 0 {
+			nodes[cand.id] = shapes[0].Node
+		}
+	}
+	return nodes
 }
 
 func note(reasons map[cloudprovider.GroupID]report.Reason, dropped []report.GroupVerdict) {

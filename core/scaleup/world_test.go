@@ -168,7 +168,7 @@ func (w world) choose(t *testing.T) scaleup.Choose {
 	if len(names) == 0 {
 		names = []config.Expander{config.ExpanderLeastWaste}
 	}
-	chain, err := expander.New(names, rand.New(rand.NewPCG(1, 1)))
+	chain, err := expander.New(names, expander.Sources{}, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

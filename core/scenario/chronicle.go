@@ -40,6 +40,9 @@ func (c *chronicle) tell(r report.Report, err error) {
 		return // nothing was decided
 	}
 	c.last = r
+	for _, n := range slices.Concat(r.Notices, r.ScaleUp.Notices) {
+		c.w.tell(notice{c.about("Notice"), n.Reason, n.Message})
+	}
 	c.repaired(r.Repair)
 	c.grown(r.ScaleUp)
 	c.pods(r.ScaleUp)
@@ -118,7 +121,11 @@ func choice(r report.ScaleUp, group cloudprovider.GroupID) string {
 	by := ""
 	for _, option := range r.Options {
 		if reason, ok := option.Reason.(report.DroppedByExpander); ok {
-			dropped, by = append(dropped, string(option.Group)), reason.Expander
+			name := string(option.Group)
+			if reason.Detail != "" {
+				name += " (" + reason.Detail + ")"
+			}
+			dropped, by = append(dropped, name), reason.Expander
 		}
 	}
 	for _, option := range r.Options {

@@ -135,6 +135,11 @@ type (
 		heading
 		Graceful bool `json:"graceful"`
 	}
+	notice struct {
+		heading
+		Reason string `json:"reason"` // of the event; empty if there is only a line in the log
+		Text   string `json:"text"`
+	}
 	iterationFailed struct {
 		heading
 		Error string `json:"error"`
@@ -184,6 +189,7 @@ func (l groupBackedOff) subjects() subjects {
 func (l groupSetAside) subjects() subjects {
 	return subjects{group: l.NodeGroup, reasons: []GroupReason{{l.NodeGroup, l.Reason, ""}}}
 }
+func (l notice) subjects() subjects          { return subjects{reasons: []GroupReason{{"", l.Reason, l.Text}}} }
 func (restarted) subjects() subjects         { return subjects{} }
 func (iterationFailed) subjects() subjects   { return subjects{} }
 func (expectationFailed) subjects() subjects { return subjects{} }

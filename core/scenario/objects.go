@@ -26,6 +26,7 @@ const (
 	kindRC          = "ReplicationController"
 	kindPDB         = "PodDisruptionBudget"
 	kindCSINode     = "CSINode"
+	kindConfigMap   = "ConfigMap"
 )
 
 // otherTables are the tables of the kinds of which only the informers' stores know more.
@@ -35,7 +36,7 @@ func otherTables(f informers.SharedInformerFactory) map[string]*table[metav1.Obj
 	for kind, informer := range map[string]cache.SharedIndexInformer{
 		"Namespace":             core.Namespaces().Informer(),
 		"Service":               core.Services().Informer(),
-		"ConfigMap":             core.ConfigMaps().Informer(),
+		kindConfigMap:           core.ConfigMaps().Informer(),
 		"PersistentVolume":      core.PersistentVolumes().Informer(),
 		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(),
 		"StorageClass":          storage.StorageClasses().Informer(),
@@ -58,7 +59,7 @@ func otherTables(f informers.SharedInformerFactory) map[string]*table[metav1.Obj
 // listed are the objects of the other kinds.
 func listed(o document.Objects) map[string][]metav1.Object {
 	return map[string][]metav1.Object{
-		"Namespace": objects(o.Namespaces), "Service": objects(o.Services), "ConfigMap": objects(o.ConfigMaps),
+		"Namespace": objects(o.Namespaces), "Service": objects(o.Services), kindConfigMap: objects(o.ConfigMaps),
 		"PersistentVolume": objects(o.PersistentVolumes), "PersistentVolumeClaim": objects(o.PersistentVolumeClaims),
 		"StorageClass": objects(o.StorageClasses), kindCSINode: objects(o.CSINodes), "CSIDriver": objects(o.CSIDrivers),
 		"CSIStorageCapacity": objects(o.CSIStorageCapacities), "VolumeAttachment": objects(o.VolumeAttachments),

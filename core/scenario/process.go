@@ -54,6 +54,10 @@ func (w *world) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	chain, err := w.chain()
+	if err != nil {
+		return err
+	}
 	teller := core.StartTelling(ctx, nil, silent{}, m, w.now())
 	options := act.NewOptions(w.options)
 	options.Parallelism = 1
@@ -64,7 +68,7 @@ func (w *world) boot(ctx context.Context) error {
 		Inactivity: w.options.Loop.MaxInactivity, Failing: w.options.Loop.MaxFailingTime, Startup: w.options.Loop.MaxStartupTime,
 	})
 	autoscaler := core.New(core.Collaborators{
-		Source: w.source, Cloud: w.cloud, Scheduler: w.scheduler, Expander: w.chain, Actuator: actuator, Teller: teller,
+		Source: w.source, Cloud: w.cloud, Scheduler: w.scheduler, Expander: chain, Actuator: actuator, Teller: teller,
 		Health: check, Metrics: m, Clock: w.clock,
 	}, w.options)
 	w.process, w.wakes = process{autoscaler: autoscaler, actuator: actuator, teller: teller}, time.Time{}

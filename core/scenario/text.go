@@ -155,6 +155,11 @@ func (t *Text) rare(l Line) (what string, shown bool) {
 			how = "the autoscaler was stopped and is back"
 		}
 		return say("%s", how)
+	case notice:
+		if l.Reason == "" {
+			return say("%s", l.Text)
+		}
+		return say("%s: %s", l.Reason, l.Text)
 	case iterationFailed:
 		return say("%s", l.Error)
 	case expectationFailed:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,8 +37,9 @@ type world struct {
 	scheduler *simulator.Scheduler
 	view      *simulator.Snapshot
 	options   config.Options
-	chain     *expander.Chain
-	tell      func(line)
+	// random decides between equal options, all through the play.
+	random *rand.Rand
+	tell   func(line)
 
 	nodes   *table[*corev1.Node]
 	pods    *pods
@@ -118,8 +120,20 @@ func newWorld(ctx context.Context, cluster document.Cluster, options Options, te
 	}
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(cluster.Scenario.Name)) // never fails
-	w.chain, err = expander.New(options.Controller.ScaleUp.Expanders, rand.New(rand.NewPCG(seed.Sum64(), 0)))
-	return w, err
+	w.random = rand.New(rand.NewPCG(seed.Sum64(), 0))
+	return w, nil
+}
+
+// chain makes the expanders of one life of the autoscaler. There is no server to ask in a play, so that expander is left out.
+func (w *world) chain() (*expander.Chain, error) {
+	names := slices.DeleteFunc(slices.Clone(w.options.ScaleUp.Expanders), func(name config.Expander) bool { return name == config.ExpanderGRPC })
+	return expander.New(names, expander.Sources{Cloud: w.cloud, Priorities: w.priorityMap}, w.random)
+}
+
+// priorityMap is the ConfigMap of the expander "priority"; nil: there is none.
+func (w *world) priorityMap() (*corev1.ConfigMap, error) {
+	object, _ := w.others[kindConfigMap].by[w.options.Process.Namespace+"/"+config.PriorityConfigMap].(*corev1.ConfigMap)
+	return object, nil
 }
 
 // connect makes what the autoscaler reads from. The client is never asked: the informers are not run, their stores are filled here.

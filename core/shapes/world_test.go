@@ -136,7 +136,7 @@ func (w *world) assemble(client clientset, options config.Options, frameworkOnly
 		Parallelism: options.Simulation.Parallelism, Disabled: w.source.PluginDisabled, FrameworkOnly: frameworkOnly,
 	})
 	w.must(err)
-	chain, err := expander.New(options.ScaleUp.Expanders, rand.New(rand.NewPCG(1, 2)))
+	chain, err := expander.New(options.ScaleUp.Expanders, expander.Sources{}, rand.New(rand.NewPCG(1, 2)))
 	w.must(err)
 	m, err := metrics.New(prometheus.NewRegistry(), metrics.Options{})
 	w.must(err)

@@ -39,6 +39,8 @@ const (
 	KindStatus Kind = "Status"
 	KindNode   Kind = "Node"
 	KindPod    Kind = "Pod"
+	// KindConfigMap is a ConfigMap that the operator has made.
+	KindConfigMap Kind = "ConfigMap"
 )
 
 // maxMessage is the API server's limit for the message of an event, in bytes.
@@ -70,14 +72,30 @@ func cutTo(message string, limit int) string {
 // Events are all events that follow from the report, in the order of the rounds. What happens at moments of its own (taints, evictions,
 // the end of removals, the wish to grow a group) is told when it happens and is not among them.
 func Events(r report.Report) []Event {
-	events := repairEvents(r.Repair)
+	events := append(noticeEvents(r.Notices), repairEvents(r.Repair)...)
 	if !r.Cluster.Healthy {
 		// Always the same text, so that the same trouble is told once in a while and not in every iteration.
 		events = append(events, cluster(true, "ClusterUnhealthy", "Cluster is unhealthy"))
 	}
+	events = append(events, noticeEvents(r.ScaleUp.Notices)...)
 	events = append(events, degradationEvents(r.ScaleUp)...)
 	events = append(events, resizeEvents(r.ScaleUp)...)
 	return append(events, podEvents(r.ScaleUp)...)
+}
+
+// noticeEvents are about ConfigMaps that say what the operator wants; notices about none have no event.
+func noticeEvents(notices []report.Notice) []Event {
+	var events []Event
+	for _, n := range notices {
+		if n.ConfigMap == (report.ObjectRef{}) {
+			continue
+		}
+		events = append(events, Event{
+			Object:  Object{Kind: KindConfigMap, Namespace: n.ConfigMap.Namespace, Name: n.ConfigMap.Name, UID: n.ConfigMap.UID},
+			Warning: true, Reason: n.Reason, Message: Cut(n.Message),
+		})
+	}
+	return events
 }
 
 // degradationEvents tell when the search for room begins to take too long, and when it has got through again.

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"example.com/cluster-autoscaler/core/config"
 )
 
 const (
@@ -51,6 +53,10 @@ func (r *Recorder) reference(object Object) (*corev1.ObjectReference, bool) {
 		return r.status, r.status != nil
 	case KindNode:
 		return &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: object.Name, UID: object.UID}, true
+	case KindConfigMap:
+		return &corev1.ObjectReference{
+			Kind: "ConfigMap", APIVersion: "v1", Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+		}, true
 	case KindPod:
 		return &corev1.ObjectReference{
 			Kind: "Pod", APIVersion: "v1", Namespace: object.Namespace, Name: object.Name, UID: object.UID,
@@ -61,7 +67,7 @@ func (r *Recorder) reference(object Object) (*corev1.ObjectReference, bool) {
 }
 
 // CorrelatorOptions are how repeated events are held back: one event per reason and object in five minutes, except that on the status
-// ConfigMap every different message passes. With duplicates allowed client-go's own rules hold (operator-surface 3.5).
+// ConfigMap, and on that of the priorities, every different message passes. With duplicates allowed client-go's own rules hold (operator-surface 3.5).
 func CorrelatorOptions(namespace, name string, duplicates bool) record.CorrelatorOptions {
 	if duplicates {
 		return record.CorrelatorOptions{}
@@ -73,7 +79,8 @@ func CorrelatorOptions(namespace, name string, duplicates bool) record.Correlato
 				event.Source.Component, event.Source.Host, event.InvolvedObject.Kind, event.InvolvedObject.Namespace,
 				event.InvolvedObject.Name, string(event.InvolvedObject.UID), event.InvolvedObject.APIVersion, event.Reason,
 			}
-			if event.InvolvedObject.Kind == "ConfigMap" && event.InvolvedObject.Namespace == namespace && event.InvolvedObject.Name == name {
+			about := event.InvolvedObject
+			if about.Kind == "ConfigMap" && about.Namespace == namespace && (about.Name == name || about.Name == config.PriorityConfigMap) {
 				parts = append(parts, event.Message)
 			}
 			return strings.Join(parts, "\x00")

@@ -36,7 +36,7 @@ type expectationSpec struct {
 // eventTypes are the types of the lines of the output that tell of something that happened.
 func eventTypes() []string {
 	return []string{
-		"GroupBackedOff", "GroupSetAside", "IterationFailed", "NoScaleUp", "NodeKept", "NodeNeeded", "NodeReady", "NodeRemoved", "NodeUnneeded", "Restarted",
+		"GroupBackedOff", "GroupSetAside", "IterationFailed", "NoScaleUp", "NodeKept", "NodeNeeded", "NodeReady", "NodeRemoved", "NodeUnneeded", "Notice", "Restarted",
 		"ScaleDown", "ScaleDownFailed", "ScaleUp", "ScaleUpFailed",
 	}
 }
