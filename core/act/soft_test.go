@@ -107,18 +107,22 @@ func TestWhatAnEarlierProcessLeftIsCleanedAtTheStart(t *testing.T) {
 		},
 		"172 a node of no group is not touched":         {node: ours(node("n")), unmanaged: true, want: marked},
 		"a node without the taint is not touched":       {node: node("n").Cordoned(), want: "[cordoned]"},
-		"soft taints stay, since they are looked after": {node: soft("n", start.Add(-time.Hour)), want: "[soft]"},
+		"L08: soft taints stay, since they are looked after": {node: soft("n", start.Add(-time.Hour)), want: "[soft]"},
 		"they go if they are off, on nodes of no group, too": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount = 0 },
 			node:    soft("n", start), unmanaged: true, want: "[]", events: []string{"cleaned DeletionCandidateOfClusterAutoscaler of n: <nil>"},
 		},
-		"young ones stay while their times may be taken over": {
+		"L07: young ones stay while their times may be taken over": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount, o.SoftTaints.CandidateTTL = 0, time.Hour },
 			node:    soft("n", start.Add(-time.Hour+time.Second)), want: "[soft]",
 		},
-		"old ones go": {
+		"L07: old ones go": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount, o.SoftTaints.CandidateTTL = 0, time.Hour },
 			node:    soft("n", start.Add(-time.Hour)), want: "[]", events: []string{"cleaned DeletionCandidateOfClusterAutoscaler of n: <nil>"},
+		},
+		"L07: so do those of which nobody knows the age": {
+			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount, o.SoftTaints.CandidateTTL = 0, time.Hour },
+			node:    node("n").Taint(taints.DeletionCandidate, "x", "PreferNoSchedule"), want: "[]", events: []string{"cleaned DeletionCandidateOfClusterAutoscaler of n: <nil>"},
 		},
 		"a failure is told": {
 			node: ours(node("n")), broken: errors.New("away"), want: marked,

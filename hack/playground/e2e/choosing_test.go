@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
+	"example.com/cluster-autoscaler/hack/playground/cluster"
+)
+
+func TestAScaleUpIsSpreadOverGroupsWhoseNodesAreAlike(t *testing.T) {
+	s := parallelStory(t)
+	var groups []string
+	for _, zone := range []string{"a", "b", "c"} {
+		groups = append(groups, s.group(cluster.NodeGroup{
+			Name: "zone-" + zone, Type: "m5.large", Max: 5, Zones: []string{cluster.Region + zone}, Timing: slow,
+			Labels: map[string]string{"eks.amazonaws.com/nodegroup": "zone-" + zone}, // tells groups apart and nothing else
+		}))
+	}
+	other := s.group(cluster.NodeGroup{Name: "other", Type: "m5.large", Max: 5, Timing: slow, Labels: map[string]string{"team": "other"}})
+	s.deployment("web", 6, "1200m", "1Gi")
+	s.waitUnschedulable("web", 6)
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--balance-similar-node-groups")
+	s.waitRunning(60*time.Second, "web", 6)
+	for _, group := range groups {
+		if got := wanted(s.purchases(group)); len(got) != 1 || got[0] != "2" {
+			t.Errorf("%s was resized to %v, want once, to 2", group, got)
+		}
+	}
+	if got := s.desired(other); got != 0 {
+		t.Errorf("the group that differs in a label has %d machines, want none", got)
+	}
+}
+
+// The map of priorities decides, is read anew when it changes, and is complained about when it makes no sense.
+func TestThePriorityMapDecidesAndIsReadAnew(t *testing.T) {
+	s := parallelStory(t)
+	spot := s.group(cluster.NodeGroup{Name: "spot", Type: "m5.large", Max: 1, Timing: slow})
+	demand := s.group(cluster.NodeGroup{Name: "demand", Type: "m5.large", Max: 5, Timing: slow})
+	s.priorities(fmt.Sprintf("50: [%q]\n10: [%q]\n", spot, demand))
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--expander=priority")
+	s.deployment("first", 1, "1200m", "1Gi")
+	s.waitRunning(60*time.Second, "first", 1)
+	s.deployment("second", 1, "1200m", "1Gi") // the preferred group is as large as it may be
+	s.waitRunning(60*time.Second, "second", 1)
+	if s.desired(spot) != 1 || s.desired(demand) != 1 {
+		t.Fatalf("the groups have %d and %d machines, want the preferred one full and one of the other", s.desired(spot), s.desired(demand))
+	}
+	if err := s.cluster.AWS.SetBounds(spot, 0, 5); err != nil {
+		t.Fatal(err)
+	}
+	s.priorities(fmt.Sprintf("50: [%q]\n10: [%q]\n", demand, spot))
+	s.deployment("third", 1, "1200m", "1Gi")
+	s.waitRunning(60*time.Second, "third", 1)
+	if s.desired(spot) != 1 || s.desired(demand) != 2 {
+		t.Errorf("the groups have %d and %d machines, want the one that is preferred now to have grown", s.desired(spot), s.desired(demand))
+	}
+	s.priorities("50: [\"(\"]\n")
+	s.deployment("fourth", 1, "1200m", "1Gi")
+	s.waitEvent(30*time.Second, "ConfigMap", priorityMap, "PriorityConfigMapInvalid", "(")
+	s.waitRunning(60*time.Second, "fourth", 1)
+}
+
+func TestAGroupThatRefusesIsReplacedByTheNextBestAtOnce(t *testing.T) {
+	s := parallelStory(t)
+	small := s.group(cluster.NodeGroup{Name: "small", Type: "m5.large", Max: 5, Timing: slow})
+	large := s.group(cluster.NodeGroup{Name: "large", Type: "m5.4xlarge", Max: 5, Timing: slow})
+	defer s.cluster.AWS.Inject(awstest.Fault{
+		Action: "SetDesiredCapacity", Group: small, Count: awstest.Always,
+		Effect: awstest.ErrorAnswer{Status: 400, Code: "AccessDenied", Message: "not authorized to perform autoscaling:SetDesiredCapacity"},
+	})()
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--scan-interval=1m") // so that the next iteration by the clock would come too late
+	s.waitLoops(30 * time.Second)
+	s.deployment("web", 1, "1200m", "1Gi")
+	s.waitRunning(30*time.Second, "web", 1)
+	if s.desired(small) != 0 || s.desired(large) != 1 {
+		t.Errorf("the groups have %d and %d machines, want the second to have helped", s.desired(small), s.desired(large))
+	}
+	if calls := s.purchases(small); len(calls) != 1 {
+		t.Errorf("the group that refuses was called %d times, want once: it is backed off", len(calls))
+	}
+}
+
+// priorityMap is the ConfigMap that the priority expander reads.
+const priorityMap = "cluster-autoscaler-priority-expander"
+
+// priorities makes or replaces the story's map of priorities.
+func (s *story) priorities(text string) {
+	s.t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: priorityMap}, Data: map[string]string{"priorities": text}}
+	maps := s.cluster.Client.CoreV1().ConfigMaps(s.namespace)
+	_, err := maps.Update(s.t.Context(), object, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(s.t.Context(), object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		s.t.Fatalf("writing the map of priorities: %v", err)
+	}
+}
