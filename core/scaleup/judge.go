@@ -14,9 +14,10 @@ import (
 	"example.com/cluster-autoscaler/simulator"
 )
 
-// judge asks for every class whether its pods could run on a fresh node of the group. The first pod stands for its class.
+// judge asks for every class whether its pods could run on a fresh node of the group. The first pod stands for its class. Groups that were left out
+// later in the round are asked again, so that the others are still told why these do not help them.
 func (c *Considered) judge(ctx context.Context, cand *candidate) error {
-	if cand.skip != nil {
+	if cand.skip != nil && c.out[cand.id] == nil {
 		return nil
 	}
 	fits, err := c.check(ctx, cand, c.classes)
@@ -91,7 +92,7 @@ func (c *Considered) explainSkipped(ctx context.Context) error {
 		}
 	}
 	for _, cand := range c.candidates {
-		if cand.skip == nil || len(hopeless) == 0 || len(cand.template.Variants) == 0 {
+		if cand.skip == nil || len(cand.fits) > 0 || len(hopeless) == 0 || len(cand.template.Variants) == 0 {
 			continue
 		}
 		fits, err := c.check(ctx, cand, hopeless)

@@ -124,7 +124,7 @@ type candidate struct {
 
 	// skip says why the group was not considered; nil: it was.
 	skip report.Reason
-	// fits holds the answer for each class; empty if the group was skipped.
+	// fits holds the answer for each class; empty if nobody was asked, as for most skipped groups.
 	fits []fit
 	// similar are the groups among which its nodes may be spread; nil: none.
 	similar []*candidate

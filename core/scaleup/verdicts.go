@@ -87,17 +87,14 @@ func (t *turn) failed() error {
 	return nil
 }
 
-// options are told once for each group, in the order of the groups: as they were when they were taken, else as they were last.
+// options are told once for each group, in the order of the groups: as they were when they were carried out, else as they were last.
 func (r round) options() []report.Option {
 	byGroup := map[cloudprovider.GroupID]report.Option{}
-	taken := map[cloudprovider.GroupID]bool{}
 	for _, t := range r.turns {
 		for _, option := range t.plan.Options {
-			if taken[option.Group] {
-				continue
+			if !byGroup[option.Group].Chosen {
+				byGroup[option.Group] = t.told(option)
 			}
-			byGroup[option.Group] = t.told(option)
-			taken[option.Group] = t.taken != nil && t.taken.id == option.Group
 		}
 	}
 	var out []report.Option

@@ -60,6 +60,7 @@ type world struct {
 	// grants is how much groups grant that refuse the rest.
 	grants   map[cloudprovider.GroupID]int
 	parallel bool // whether the cloud is asked for all at once
+	first    bool // whether the first option is taken, whatever it is
 	// balancing are the flags; nil: balancing is off.
 	balancing   *config.Balancing
 	bookkeeping []string
@@ -164,6 +165,9 @@ func (w world) act(_ context.Context, resizes []report.Resize) ([]report.ResizeO
 
 func (w world) choose(t *testing.T) scaleup.Choose {
 	t.Helper()
+	if w.first {
+		return func(context.Context, expander.Question) expander.Choice { return expander.Choice{} }
+	}
 	names := w.expanders
 	if len(names) == 0 {
 		names = []config.Expander{config.ExpanderLeastWaste}
