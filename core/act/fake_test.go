@@ -307,9 +307,14 @@ func (w *world) NodeGroups() []cloudprovider.NodeGroup {
 	defer w.mu.Unlock()
 	var out []cloudprovider.NodeGroup
 	for _, id := range slices.Sorted(maps.Keys(w.groups)) {
-		if g := w.groups[id]; g.fresh != nil {
+		switch g := w.groups[id]; {
+		case g.fresh != nil:
 			out = append(out, readableGroup{g})
-		} else {
+		case g.atomic:
+			out = append(out, atomicGroup{g})
+		case g.created != nil:
+			out = append(out, creatableGroup{g})
+		default:
 			out = append(out, g)
 		}
 	}
@@ -358,6 +363,30 @@ type group struct {
 	grantLess int
 	slow      time.Duration // a deletion takes so long
 	lowest    int           // how far the target was lowered below the minimum, as a negative number
+	atomic    bool          // whether it can grow by all or nothing
+	created   *group        // what comes of creating it; nil: it cannot be created
+	meet      func()        // called when it is about to grow
+}
+
+// atomicGroup can grow by all or nothing.
+type atomicGroup struct{ *group }
+
+func (g atomicGroup) IncreaseSizeAtomically(_ context.Context, delta int) (int, error) {
+	return g.increase("increase atomically", delta)
+}
+
+// creatableGroup does not exist until it is created. That fails with the errors given, too.
+type creatableGroup struct{ *group }
+
+func (g creatableGroup) Create(context.Context) (cloudprovider.NodeGroup, error) {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	err := g.next()
+	g.w.note("create %s: %v", g.id, err)
+	if err != nil {
+		return nil, err
+	}
+	return g.created, nil
 }
 
 // readableGroup can be read anew, one by one.
@@ -433,8 +462,17 @@ func (w *world) die(node string) {
 }
 
 func (g *group) IncreaseSize(_ context.Context, delta int) (int, error) {
+	return g.increase("increase", delta)
+}
+
+func (g *group) increase(verb string, delta int) (int, error) {
+	if g.meet != nil {
+		g.meet()
+	}
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
 	err := g.next()
-	g.w.note("increase %s %d: %v", g.id, delta, err)
+	g.w.note("%s %s %d: %v", verb, g.id, delta, err)
 	if err != nil {
 		return 0, err
 	}
