@@ -74,6 +74,8 @@ type Autoscaler struct {
 	// started is when the process started to lead, cleaned whether the first iteration has tidied up after the process before.
 	started time.Time
 	cleaned bool
+	// seen is when the cluster was last seen; zero: never.
+	seen time.Time
 	// lastProgress is the time of the last iteration that began work.
 	lastProgress time.Time
 	// young is set while the latest iteration held pods back because all of them are new; settled once no other has joined them for a while,
@@ -130,6 +132,7 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	finished := a.act.Finished()
 	a.registry.Ended(finished)
 	state := a.registry.Observe(seen)
+	a.seen = seen.At
 	told.Repair, state = a.repair(ctx, seen, state)
 	if state.Cluster.Healthy && ctx.Err() == nil {
 		a.metrics.Activity(metrics.ActivityAutoscaling, seen.At)
@@ -142,7 +145,7 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	told.ScaleDown.Finished = finished
 	told = conclude(told, seen, state, a.rules)
 	a.progress(told)
-	a.teller.Tell(ctx, told)
+	a.teller.Tell(ctx, told, a.memory())
 	return told, told.ScaleDown.Err
 }
 
@@ -156,6 +159,7 @@ func (a *Autoscaler) observe(ctx context.Context) (observation.Observation, erro
 	}
 	if !a.cleaned {
 		a.cleaned = true
+		a.remember(ctx, seen)
 		a.planner.RestoreFrom(seen.Nodes, a.options.SoftTaints.CandidateTTL, seen.At)
 		if err := a.act.CleanAtStart(ctx, seen); err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot tidy up what an earlier process has left behind")
@@ -192,7 +196,7 @@ func (a *Autoscaler) undo(ctx context.Context, seen observation.Observation) fun
 func (a *Autoscaler) repair(
 	ctx context.Context, seen observation.Observation, state clusterstate.State,
 ) (report.Repair, clusterstate.State) {
-	repaired := report.Repair{TimedOut: state.TimedOut, Failed: state.Failed}
+	repaired := report.Repair{TimedOut: state.TimedOut, Failed: state.Failed, Foreign: state.Foreign}
 	repaired.Outcomes = a.act.Repair(ctx, repair.Plan(seen, state, a.options.ClusterState))
 	return repaired, a.registry.AfterRepair(repaired.Outcomes)
 }

@@ -78,13 +78,14 @@ func (a *Autoscaler) grow(
 
 	a.metrics.Activity(metrics.ActivityScaleUp, seen.At)
 	start := a.clock.Now()
-	grown := scaleup.Grow(ctx, waiting.in, a.expander.Choose, a.act.Resize)
+	grown := scaleup.Grow(ctx, waiting.in, a.expander.Choose, a.buyer())
 	a.metrics.Took(metrics.FunctionScaleUp, a.clock.Now().Sub(start))
 	if grown.Err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(grown.Err, "Cannot plan growth")
 	}
 	a.registry.Attempted(grown.Pods)
 	state = a.registry.AfterScaleUp(grown.Outcomes, grown.Pods)
+	a.bought(ctx, grown.Outcomes)
 	return a.settlePods(grown, sorted, round), waiting, state
 }
 
@@ -121,7 +122,7 @@ func (a *Autoscaler) keepMinimum(
 		return grown, state
 	}
 	waiting.in.State = state
-	outcomes, err := a.act.Resize(ctx, scaleup.MinSizes(waiting.in, grown))
+	outcomes, err := a.buyer()(ctx, scaleup.MinSizes(waiting.in, grown))
 	grown.Err = errors.Join(grown.Err, err)
 	if len(outcomes) == 0 {
 		return grown, state

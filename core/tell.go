@@ -12,6 +12,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/act"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/core/saved"
 	"example.com/cluster-autoscaler/metrics"
 	"example.com/cluster-autoscaler/processors/status"
 )
@@ -35,41 +36,40 @@ const (
 // concurrently; the other methods belong to the loop.
 type Teller struct {
 	recorder *status.Recorder
-	object   *status.ConfigMap // nil: no status is kept
+	board    Board
 	metrics  *metrics.Metrics
 	logger   klog.Logger
 
 	document status.Document
+	encoder  saved.Encoder
+	// failing is set while the status cannot be written, which is told once.
+	failing bool
+	// unsaved is set while the state does not fit, which is told once.
+	unsaved bool
 
 	mu sync.Mutex // guards gpus
 	// gpus are the accelerators of each group's nodes as of the latest report.
 	gpus map[cloudprovider.GroupID]metrics.GPU
 }
 
-// StartTelling writes the first status and returns a Teller. object is the status ConfigMap; nil: none is kept, and no events about the
-// cluster as a whole are recorded. If the status cannot be written it is logged, and those events are off too.
-func StartTelling(ctx context.Context, object *status.ConfigMap, events record.EventRecorder, m *metrics.Metrics, at time.Time) *Teller {
-	t := &Teller{object: object, metrics: m, logger: klog.FromContext(ctx), document: status.Initializing(at, "")}
-	if object == nil {
+// StartTelling writes the first status and returns a Teller. Without an object in board no status is kept, and no events about the cluster as a whole
+// are recorded. If the status cannot be written it is logged, and those events are off too. What an earlier process has left in the object stays
+// there for Recall, unless no state is to be kept.
+func StartTelling(ctx context.Context, board Board, events record.EventRecorder, m *metrics.Metrics, at time.Time) *Teller {
+	t := &Teller{board: board, metrics: m, logger: klog.FromContext(ctx), document: status.Initializing(at, "")}
+	if board.Object == nil {
 		t.recorder = status.NewRecorder(events, nil)
 		return t
 	}
-	written, err := object.Write(ctx, t.document)
+	written, err := t.first(ctx)
 	if err != nil {
-		t.logger.Error(err, "Cannot write the status; events about the cluster are off")
+		t.failing = true
+		t.logger.Error(err, "Cannot write the status; events about the cluster are off, and nothing is kept over restarts")
 		t.recorder = status.NewRecorder(events, nil)
 		return t
 	}
 	t.recorder = status.NewRecorder(events, status.Reference(written))
 	return t
-}
-
-// Stop takes the status away: nobody keeps it current any more.
-func (t *Teller) Stop(ctx context.Context) error {
-	if t.object == nil {
-		return nil
-	}
-	return t.object.Delete(ctx)
 }
 
 // Idle tells that there is nothing to work with, and why.
@@ -82,31 +82,25 @@ func (t *Teller) Idle(ctx context.Context, at time.Time, why string, uptime time
 		})
 	}
 	t.document = status.Initializing(at, why)
-	t.write(ctx)
+	t.write(ctx, nil)
 }
 
-// Tell renders the report of one iteration.
-func (t *Teller) Tell(ctx context.Context, r report.Report) {
+// Tell renders the report of one iteration. memory is what is to be kept of it for the next process.
+func (t *Teller) Tell(ctx context.Context, r report.Report, memory Memory) {
 	t.recorder.Record(status.Events(r)...)
 	t.measure(r)
 	t.log(r)
 	t.document = status.Render(r, t.document)
-	t.write(ctx)
-}
-
-func (t *Teller) write(ctx context.Context) {
-	if t.object == nil {
-		return
-	}
-	if _, err := t.object.Write(ctx, t.document); err != nil && ctx.Err() == nil {
-		t.logger.Error(err, "Cannot write the status")
-	}
+	t.write(ctx, &memory)
 }
 
 // log writes a line for each effect, and at higher verbosities for each decision and verdict.
 func (t *Teller) log(r report.Report) {
 	for _, outcome := range r.Repair.Outcomes {
 		t.logRepair(outcome)
+	}
+	for _, change := range r.Repair.Foreign {
+		t.logger.Info("Somebody else has changed the target of node group", "nodeGroup", change.Group, "from", change.From, "to", change.To)
 	}
 	for _, outcome := range r.ScaleUp.Outcomes {
 		if outcome.Granted > 0 {

@@ -137,7 +137,7 @@ func goldenSeries() []string {
 }
 
 func TestTheStatusFollowsTheIterations(t *testing.T) {
-	w := newWorld(t, nil, group("g", 0, 9, 1))
+	w := newWorld(t, []string{"--persist-state=false"}, group("g", 0, 9, 1))
 	if got := w.status().AutoscalerStatus; got != "Initializing" {
 		t.Errorf("before the first iteration the status is %q", got)
 	}
@@ -148,7 +148,7 @@ func TestTheStatusFollowsTheIterations(t *testing.T) {
 	if doc.AutoscalerStatus != "Running" || doc.ClusterWide.ScaleUp.Status != "InProgress" || len(doc.NodeGroups) != 1 || doc.NodeGroups[0].Health.CloudProviderTarget != 2 {
 		t.Errorf("while the group grows the status is %+v", doc)
 	}
-	w.must(w.teller.Stop(w.ctx))
+	w.must(w.teller.Stop(w.ctx, w.clock.Now(), w.autoscaler.Memory()))
 	if _, err := w.client.CoreV1().ConfigMaps("kube-system").Get(w.ctx, "cluster-autoscaler-status", metav1.GetOptions{}); err == nil {
 		t.Error("the status is still there after the end")
 	}

@@ -227,7 +227,7 @@ func (w *world) boot() {
 	m, err := metrics.New(w.metrics, metrics.Options{PerNodeGroup: true})
 	w.must(err)
 	object := status.NewConfigMap(w.client.CoreV1(), "kube-system", "cluster-autoscaler-status")
-	w.teller = core.StartTelling(w.ctx, object, recorder{w}, m, w.clock.Now())
+	w.teller = core.StartTelling(w.ctx, core.Board{Object: object, KeepState: w.options.Process.PersistState}, recorder{w}, m, w.clock.Now())
 	options := act.NewOptions(w.options)
 	options.Parallelism = 1
 	w.actuator = act.New(act.Collaborators{

@@ -182,11 +182,7 @@ func (p *process) assemble(
 	if err != nil {
 		return parts{}, err
 	}
-	var object *status.ConfigMap
-	if options.Status.WriteConfigMap {
-		object = status.NewConfigMap(p.clients.status.CoreV1(), options.Process.Namespace, options.Status.ConfigMapName)
-	}
-	teller := core.StartTelling(ctx, object, recorder, m, p.clock.Now())
+	teller := core.StartTelling(ctx, p.board(ctx), recorder, m, p.clock.Now())
 	actuator := act.New(act.Collaborators{
 		Cloud: cloud, Kube: act.NewClient(p.clients.acting), Lister: source, Workloads: source.Workloads(), Observer: teller, Clock: p.clock,
 	}, act.NewOptions(options))
@@ -195,6 +191,21 @@ func (p *process) assemble(
 		Health: p.health, Metrics: m, Clock: p.clock,
 	}, options)
 	return parts{autoscaler: autoscaler, actuator: actuator, teller: teller, cloud: cloud, expanders: asked}, nil
+}
+
+// board is where the status is kept, and with it what is to outlive this process.
+func (p *process) board(ctx context.Context) core.Board {
+	options := p.options
+	if !options.Status.WriteConfigMap {
+		if options.Process.PersistState {
+			klog.FromContext(ctx).Info("Nothing is kept over restarts, because --write-status-configmap is false")
+		}
+		return core.Board{}
+	}
+	return core.Board{
+		Object:    status.NewConfigMap(p.clients.status.CoreV1(), options.Process.Namespace, options.Status.ConfigMapName),
+		KeepState: options.Process.PersistState,
+	}
 }
 
 // run reads, loops and removes until ctx ends, then puts everything in order.
@@ -222,7 +233,7 @@ func (p *process) run(ctx context.Context, source *observation.Source, with part
 
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer stop()
-	err := errors.Join(with.actuator.Shutdown(ending), with.teller.Stop(ending), with.cloud.Cleanup(ending))
+	err := errors.Join(with.actuator.Shutdown(ending), with.teller.Stop(ending, p.clock.Now(), with.autoscaler.Memory()), with.cloud.Cleanup(ending))
 	stopReading()
 	_ = group.Wait() // Run reports nothing
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
@@ -31,15 +33,42 @@ func (r *Registry) Save() saved.Registry {
 	for _, id := range slices.Sorted(maps.Keys(r.groups)) {
 		out.Groups = append(out.Groups, r.groups[id].save(id))
 	}
-	for _, pod := range slices.Sorted(maps.Keys(r.purchases)) {
-		for _, p := range r.purchases[pod] {
-			out.Purchases = append(out.Purchases, saved.Purchase{Pod: pod, Group: p.group, Nodes: p.nodes, At: p.at.UTC(), Expires: p.expires.UTC()})
+	out.Purchases, out.Attempts = r.savePurchases(), r.saveAttempts()
+	return out
+}
+
+func (r *Registry) savePurchases() []saved.Purchase {
+	pods := map[purchase][]types.UID{}
+	for pod, purchases := range r.purchases {
+		for _, p := range purchases {
+			pods[p] = append(pods[p], pod)
 		}
 	}
-	for attempt, until := range r.learnt.attempts {
-		out.Attempts = append(out.Attempts, saved.Attempt{Pod: attempt.Pod, Group: attempt.Group, Until: until.UTC()})
+	var out []saved.Purchase
+	for p, of := range pods {
+		out = append(out, saved.Purchase{Group: p.group, Nodes: p.nodes, At: p.at.UTC(), Expires: p.expires.UTC(), Pods: saved.MarksOf(of)})
 	}
-	slices.SortFunc(out.Attempts, func(a, b saved.Attempt) int { return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Group, b.Group)) })
+	slices.SortFunc(out, func(a, b saved.Purchase) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Nodes, b.Nodes), a.Expires.Compare(b.Expires))
+	})
+	return out
+}
+
+func (r *Registry) saveAttempts() []saved.Attempt {
+	type attempt struct {
+		group cloudprovider.GroupID
+		until time.Time
+	}
+	pods := map[attempt][]types.UID{}
+	for of, until := range r.learnt.attempts {
+		a := attempt{of.Group, until}
+		pods[a] = append(pods[a], of.Pod)
+	}
+	var out []saved.Attempt
+	for a, of := range pods {
+		out = append(out, saved.Attempt{Group: a.group, Until: a.until.UTC(), Pods: saved.MarksOf(of)})
+	}
+	slices.SortFunc(out, func(a, b saved.Attempt) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Group, b.Group)) })
 	return out
 }
 
@@ -120,26 +149,43 @@ func (r *Registry) Restore(from saved.Registry, seen observation.Observation, la
 			r.groups[group.ID] = r.load(group, limit, clock{now: now, last: past(last, now)})
 		}
 	}
-	for _, p := range from.Purchases {
-		limit, listed := provision[p.Group]
-		if at := past(p.At, now); listed && p.Nodes > 0 && young(at, limit, now) {
-			r.purchases[p.Pod] = append(r.purchases[p.Pod], purchase{
-				group: p.Group, nodes: p.Nodes, at: at, expires: soonest(p.Expires, at.Add(limit)),
-			})
-		}
-	}
-	for _, a := range from.Attempts {
-		if _, listed := provision[a.Group]; listed && a.Until.After(now) {
-			if r.learnt.attempts == nil {
-				r.learnt.attempts = map[Attempt]time.Time{}
-			}
-			r.learnt.attempts[Attempt{Pod: a.Pod, Group: a.Group}] = soonest(a.Until, now.Add(farthest))
-		}
-	}
+	r.loadPurchases(from, seen, provision)
 	for _, l := range from.Learnt {
 		l.At = past(l.At, now)
 		if _, listed := provision[l.Group]; listed && young(l.At, learntAge, now) && l.Template.Node != nil {
 			r.learnt.templates = append(r.learnt.templates, l)
+		}
+	}
+}
+
+// loadPurchases finds the pods among those that wait: others need no node any more.
+func (r *Registry) loadPurchases(from saved.Registry, seen observation.Observation, provision map[cloudprovider.GroupID]time.Duration) {
+	waiting := make([]types.UID, 0, len(seen.Unschedulable)+len(seen.Unprocessed))
+	for _, pod := range slices.Concat(seen.Unschedulable, seen.Unprocessed) {
+		waiting = append(waiting, pod.UID)
+	}
+	for _, p := range from.Purchases {
+		limit, listed := provision[p.Group]
+		at := past(p.At, seen.At)
+		if !listed || p.Nodes <= 0 || !young(at, limit, seen.At) {
+			continue
+		}
+		bought := []purchase{{group: p.Group, nodes: p.Nodes, at: at, expires: soonest(p.Expires, at.Add(limit))}}
+		for _, pod := range waiting {
+			if p.Pods.Have(pod) {
+				r.purchases[pod] = slices.Concat(r.purchases[pod], bought)
+			}
+		}
+	}
+	r.learnt.attempts = map[Attempt]time.Time{}
+	for _, a := range from.Attempts {
+		if _, listed := provision[a.Group]; !listed || !a.Until.After(seen.At) {
+			continue
+		}
+		for _, pod := range waiting {
+			if a.Pods.Have(pod) {
+				r.learnt.attempts[Attempt{Pod: pod, Group: a.Group}] = soonest(a.Until, seen.At.Add(farthest))
+			}
 		}
 	}
 }

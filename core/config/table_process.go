@@ -22,9 +22,9 @@ func processFlags() []Flag {
 			Help: "User agent of the Kubernetes clients. The cloud clients build their own."},
 		{Name: "namespace", Type: TypeString, Default: "kube-system", Range: "not empty", bind: func(d *draft) any { return &d.opts.Process.Namespace },
 			Help: "Namespace of the status ConfigMap, the priority expander's ConfigMap and the leader-election Lease."},
-		{Name: "persist-state", Type: TypeBool, Default: "true", State: StatePending, Own: true,
+		{Name: "persist-state", Type: TypeBool, Default: "true", Own: true,
 			bind: func(d *draft) any { return &d.opts.Process.PersistState },
-			Help: "Keep requests, back-off and unneeded timers in the status ConfigMap, so that a restart goes on where the last run stopped."},
+			Help: "Keep requests, back-off, learnt templates and unneeded timers in the status ConfigMap, so that a restart goes on where the last run stopped."},
 	}
 }
 

@@ -40,6 +40,10 @@ func (m maker) time() time.Time {
 func (m maker) word(of string) string { return fmt.Sprintf("%s-%d", of, m.IntN(1000)) }
 func (m maker) chance() bool          { return m.IntN(2) == 0 }
 
+func (m maker) marks() saved.Marks {
+	return saved.MarksOf([]types.UID{types.UID(m.word("pod")), types.UID(m.word("pod"))})
+}
+
 func (m maker) backoff() saved.Backoff {
 	return saved.Backoff{
 		Until: m.time(), LastFailed: m.time(), Duration: time.Duration(m.IntN(1800)) * time.Second,
@@ -116,9 +120,9 @@ func (m maker) state() saved.State {
 		r.Groups = append(r.Groups, m.group(i))
 		r.Learnt = append(r.Learnt, m.learnt(i))
 		r.Purchases = append(r.Purchases, saved.Purchase{
-			Pod: types.UID(m.word("pod")), Group: "g", Nodes: 1 + m.IntN(5), At: m.time(), Expires: m.time(),
+			Group: "g", Nodes: 1 + m.IntN(5), At: m.time(), Expires: m.time(), Pods: m.marks(),
 		})
-		r.Attempts = append(r.Attempts, saved.Attempt{Pod: types.UID(m.word("pod")), Group: "g", Until: m.time()})
+		r.Attempts = append(r.Attempts, saved.Attempt{Group: "g", Until: m.time(), Pods: m.marks()})
 		s.Planner.Timers = append(s.Planner.Timers, saved.Timer{Node: m.word("n"), UID: types.UID(m.word("uid")), Since: m.time()})
 		s.Planner.Rechecks = append(s.Planner.Rechecks, saved.Recheck{Node: m.word("n"), UID: types.UID(m.word("uid")), Until: m.time(), First: m.reason()})
 		s.Planner.Hints = map[string]string{m.word("default/p"): m.word("n"), m.word("default/p"): m.word("n")}
@@ -261,7 +265,7 @@ func TestWhereTheLimitIsShortTheOldestLearntFactsGoFirst(t *testing.T) {
 
 func TestWhatWasAskedOfTheCloudIsLeftOutLast(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(3, 3))}
-	state := saved.State{Registry: saved.Registry{Purchases: []saved.Purchase{{Pod: "p", Group: "g", Nodes: 1, At: epoch, Expires: epoch}}}}
+	state := saved.State{Registry: saved.Registry{Purchases: []saved.Purchase{{Group: "g", Nodes: 1, At: epoch, Expires: epoch}}}}
 	must := len(encode(t, state, saved.Limit))
 	state.Planner.Hints = map[string]string{}
 	for i := range 300 {
@@ -279,6 +283,40 @@ func TestWhatWasAskedOfTheCloudIsLeftOutLast(t *testing.T) {
 	}
 	if text, err := new(saved.Encoder).Encode(state, must-1-20); !errors.Is(err, saved.ErrTooLarge) {
 		t.Errorf("below that: %d bytes, error %v", len(text), err)
+	}
+}
+
+func TestMarksTellTheirPodsFromOthers(t *testing.T) {
+	var pods []types.UID
+	for i := range 1000 {
+		pods = append(pods, types.UID(fmt.Sprintf("%08x-7f0e-4c0f-9d2b-0a4cbe1d%04x", i*7919, i)))
+	}
+	marks := saved.MarksOf(pods[:500])
+	backwards := slices.Clone(pods[:500])
+	slices.Reverse(backwards)
+	if !slices.Equal(marks, saved.MarksOf(backwards)) {
+		t.Error("the order of the pods matters")
+	}
+	for i, pod := range pods {
+		if got, want := marks.Have(pod), i < 500; got != want {
+			t.Errorf("pod %d is among them: %v, want %v", i, got, want)
+		}
+	}
+	for _, damaged := range []saved.Marks{nil, {}, {1}, marks[:len(marks)-1]} {
+		damaged.Have(pods[0]) // does not panic
+	}
+}
+
+// The burst that the published figures are about leaves room for the status and for what is learnt.
+func TestThePurchaseForFiftyThousandPodsFits(t *testing.T) {
+	m := maker{rand.New(rand.NewPCG(1, 9))}
+	var pods []types.UID
+	for range 50_000 {
+		pods = append(pods, types.UID(fmt.Sprintf("%016x-%016x", m.Uint64(), m.Uint64())))
+	}
+	text := encode(t, saved.State{Registry: saved.Registry{Purchases: []saved.Purchase{{Group: "g", Nodes: 1000, At: epoch, Expires: epoch, Pods: saved.MarksOf(pods)}}}}, saved.Limit)
+	if len(text) > 500<<10 {
+		t.Errorf("the text has %d bytes", len(text))
 	}
 }
 

@@ -24,9 +24,9 @@ type Registry struct {
 	LastFailure  time.Time `json:"lastFailure,omitzero"`
 	// Groups by ascending id.
 	Groups []Group `json:"groups,omitempty"`
-	// Purchases by ascending UID of the pod, then as they were made.
+	// Purchases as they were made, then by group.
 	Purchases []Purchase `json:"purchases,omitempty"`
-	// Attempts by ascending UID of the pod, then group.
+	// Attempts by their ends, then group.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Learnt are templates of fresh nodes, in the order of the memory. They are stored apart from the rest: the oldest are left out where room
 	// is short.
@@ -110,20 +110,20 @@ type WrongSize struct {
 	Since      time.Time `json:"since"`
 }
 
-// Purchase is that nodes of a group were bought for a pod.
+// Purchase is that nodes of a group were bought for some pods.
 type Purchase struct {
-	Pod     types.UID             `json:"pod"`
 	Group   cloudprovider.GroupID `json:"group"`
 	Nodes   int                   `json:"nodes"`
 	At      time.Time             `json:"at"`
 	Expires time.Time             `json:"expires"`
+	Pods    Marks                 `json:"pods"`
 }
 
-// Attempt is a purchase that may not have brought a node that fits, and until when it is not repeated.
+// Attempt is a purchase that may not have brought nodes that fit, and until when it is not repeated for these pods.
 type Attempt struct {
-	Pod   types.UID             `json:"pod"`
 	Group cloudprovider.GroupID `json:"group"`
 	Until time.Time             `json:"until"`
+	Pods  Marks                 `json:"pods"`
 }
 
 // Planner is the memory of which nodes could go.

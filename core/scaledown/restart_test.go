@@ -117,6 +117,7 @@ func TestTheFirstSearchOfTheNextProcessStartsWhereTheLastOneFoundRoom(t *testing
 	}
 	// Where that node is gone, the hint is, too.
 	w.nodes = slices.DeleteFunc(slices.Clone(w.nodes), func(n simtest.NodeBuilder) bool { return n.Build().Name == place })
+	w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p simtest.PodBuilder) bool { return p.Build().Spec.NodeName == place })
 	if got := restarted(t, from, w, start).Save().Hints["pod-default-p"]; got != "" {
 		t.Errorf("the hint still names %s", got)
 	}

@@ -58,7 +58,7 @@ func (w *world) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	teller := core.StartTelling(ctx, nil, silent{}, m, w.now())
+	teller := core.StartTelling(ctx, core.Board{}, silent{}, m, w.now())
 	options := act.NewOptions(w.options)
 	options.Parallelism = 1
 	actuator := act.New(act.Collaborators{
@@ -93,7 +93,7 @@ func (w *world) kill(ctx context.Context, downtime time.Duration, graceful bool)
 		if err := p.actuator.Shutdown(ctx); err != nil {
 			return err
 		}
-		if err := p.teller.Stop(ctx); err != nil {
+		if err := p.teller.Stop(ctx, w.now(), p.autoscaler.Memory()); err != nil {
 			return err
 		}
 	}

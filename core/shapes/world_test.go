@@ -140,7 +140,7 @@ func (w *world) assemble(client clientset, options config.Options, frameworkOnly
 	w.must(err)
 	m, err := metrics.New(prometheus.NewRegistry(), metrics.Options{})
 	w.must(err)
-	teller := core.StartTelling(w.ctx, status.NewConfigMap(client.CoreV1(), namespace, statusName), w.emitter, m, w.clock.Now())
+	teller := core.StartTelling(w.ctx, core.Board{Object: status.NewConfigMap(client.CoreV1(), namespace, statusName), KeepState: true}, w.emitter, m, w.clock.Now())
 	w.actuator = act.New(act.Collaborators{
 		Cloud: w.cloud, Kube: w.api, Lister: w.source, Workloads: w.source.Workloads(), Observer: teller, Clock: w.clock,
 	}, act.NewOptions(options))

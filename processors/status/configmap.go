@@ -22,6 +22,8 @@ type ConfigMap struct {
 	client    typedcorev1.ConfigMapsGetter
 	namespace string
 	name      string
+	// written is the length of the last status, in bytes.
+	written int
 }
 
 // NewConfigMap names the object; it reads and writes nothing yet.
@@ -35,25 +37,37 @@ const writeAttempts = 3
 // Write puts the document into the object, which it creates if need be. Other keys and annotations of the object are kept, also those that
 // somebody else writes at the same time.
 func (c *ConfigMap) Write(ctx context.Context, doc Document) (*corev1.ConfigMap, error) {
+	return c.put(ctx, doc, nil)
+}
+
+// put writes the document, and what is to be kept; nil: what is there stays.
+func (c *ConfigMap) put(ctx context.Context, doc Document, kept *Kept) (*corev1.ConfigMap, error) {
 	text, err := doc.YAML()
 	if err != nil {
 		return nil, err
 	}
+	c.written = len(text)
+	change := func(object *corev1.ConfigMap) {
+		fill(object, text, doc.Time)
+		if kept != nil {
+			kept.fill(object)
+		}
+	}
 	for attempt := 1; ; attempt++ {
-		object, err := c.write(ctx, text, doc.Time)
+		object, err := c.write(ctx, change)
 		if raced := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err); !raced || attempt == writeAttempts {
 			return object, err
 		}
 	}
 }
 
-func (c *ConfigMap) write(ctx context.Context, text, at string) (*corev1.ConfigMap, error) {
+func (c *ConfigMap) write(ctx context.Context, change func(*corev1.ConfigMap)) (*corev1.ConfigMap, error) {
 	maps := c.client.ConfigMaps(c.namespace)
 	object, err := maps.Get(ctx, c.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
-		fill(object, text, at)
+		change(object)
 		if object, err = maps.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return nil, fmt.Errorf("creating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 		}
@@ -61,7 +75,7 @@ func (c *ConfigMap) write(ctx context.Context, text, at string) (*corev1.ConfigM
 	case err != nil:
 		return nil, fmt.Errorf("reading the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 	}
-	fill(object, text, at)
+	change(object)
 	if object, err = maps.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("updating the status ConfigMap %s/%s: %w", c.namespace, c.name, err)
 	}

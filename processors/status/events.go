@@ -121,6 +121,10 @@ func repairEvents(repair report.Repair) []Event {
 		events = append(events, cluster(true, "ScaleUpFailed", "Failed adding %d nodes to group %s due to %s.%s; source errors: %s",
 			failed.Count, failed.Group, failed.Class, failed.Code, failed.Message()))
 	}
+	for _, change := range repair.Foreign {
+		events = append(events, cluster(false, "TargetSizeChangedExternally",
+			"Size of group %s is now %d instead of %d: somebody else has changed it", change.Group, change.To, change.From))
+	}
 	for _, outcome := range repair.Outcomes {
 		switch outcome.Kind {
 		case report.DeleteUnregistered:

@@ -71,6 +71,10 @@ func TestEventsOfAnIteration(t *testing.T) {
 			report: report.Report{Cluster: healthy, Repair: report.Repair{TimedOut: []report.RequestTimeout{{Group: "blue", Increase: 2, After: 15*time.Minute + 1234*time.Millisecond}}}},
 			want:   []status.Event{warning(onStatus, "ScaleUpTimedOut", "Nodes added to group blue failed to register within 15m1s")},
 		},
+		"somebody else changed a target": {
+			report: report.Report{Cluster: healthy, Repair: report.Repair{Foreign: []report.TargetChange{{Group: "blue", From: 3, To: 5}}}},
+			want:   []status.Event{normal(onStatus, "TargetSizeChangedExternally", "Size of group blue is now 5 instead of 3: somebody else has changed it")},
+		},
 		"giving back what did not come fails": {
 			report: repaired(report.RepairOutcome{RepairAction: report.RepairAction{Kind: report.RevertScaleUp, Group: "blue", By: 2}, Err: errCause}),
 			want:   []status.Event{warning(onStatus, "FailedToRevertScaleUp", "Failed to revert the scale-up of group blue: the cloud says no")},
