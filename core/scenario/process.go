@@ -58,7 +58,7 @@ func (w *world) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	teller := core.StartTelling(ctx, core.Board{}, silent{}, m, w.now())
+	teller := core.StartTelling(ctx, w.board, silent{}, m, w.now())
 	options := act.NewOptions(w.options)
 	options.Parallelism = 1
 	actuator := act.New(act.Collaborators{

@@ -72,6 +72,8 @@ type world struct {
 	// cloudNext is when the next machine changes by itself; zero: never.
 	cloudNext time.Time
 
+	// board is where processes leave what the next one is to know.
+	board   core.Board
 	process process
 	// wakes is when a process that was ended starts anew; zero: it runs.
 	wakes    time.Time
@@ -108,6 +110,9 @@ func newWorld(ctx context.Context, cluster document.Cluster, options Options, te
 		stirred: true, moved: true, counts: newTotals(),
 	}
 	w.chronicle = newChronicle(w)
+	if restarts(cluster.Scenario.Timeline) && w.options.Status.WriteConfigMap { // else nobody would ever read it
+		w.board = core.Board{Object: &pinboard{}, KeepState: w.options.Process.PersistState}
+	}
 	var err error
 	if w.cloud, err = simulated.NewWithOptions(w.clock, simulated.Options{OnWrite: w.written, GPULabel: options.GPULabel}); err != nil {
 		return nil, err
