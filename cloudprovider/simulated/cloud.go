@@ -38,13 +38,15 @@ type Options struct {
 	GPULabel string
 	// Limits replaces the cluster-wide limits of the flags, name by name; nil: replaces nothing.
 	Limits *cloudprovider.ResourceLimits
-	// PlainGroups takes the optional abilities, AtomicIncreaser and ForceDeleter, from the groups.
+	// BookkeepingLabels are the labels that say nothing about what a node is good for; nil: there are none.
+	BookkeepingLabels []string
+	// PlainGroups takes the optional abilities, AtomicIncreaser, ForceDeleter and GroupCreator, from the groups.
 	PlainGroups bool
 }
 
-// Cloud is an in-memory cloud. It implements CloudProvider, InstanceChecker, GPULabeler, Pricer and Limiter; its groups implement
-// NodeGroup and, unless Options.PlainGroups is set, AtomicIncreaser and ForceDeleter. Nothing in it blocks, runs by itself or
-// reads another clock than the given one. All methods may be called concurrently.
+// Cloud is an in-memory cloud. It implements CloudProvider, InstanceChecker, GPULabeler, BookkeepingLabeler, Pricer and Limiter;
+// its groups implement NodeGroup and, unless Options.PlainGroups is set, AtomicIncreaser, ForceDeleter and GroupCreator. Nothing in it blocks, runs by
+// itself or reads another clock than the given one. All methods may be called concurrently.
 type Cloud struct {
 	clock   clock.PassiveClock
 	options Options
@@ -61,11 +63,12 @@ type Cloud struct {
 }
 
 var (
-	_ cloudprovider.CloudProvider   = (*Cloud)(nil)
-	_ cloudprovider.InstanceChecker = (*Cloud)(nil)
-	_ cloudprovider.GPULabeler      = (*Cloud)(nil)
-	_ cloudprovider.Pricer          = (*Cloud)(nil)
-	_ cloudprovider.Limiter         = (*Cloud)(nil)
+	_ cloudprovider.CloudProvider      = (*Cloud)(nil)
+	_ cloudprovider.InstanceChecker    = (*Cloud)(nil)
+	_ cloudprovider.GPULabeler         = (*Cloud)(nil)
+	_ cloudprovider.BookkeepingLabeler = (*Cloud)(nil)
+	_ cloudprovider.Pricer             = (*Cloud)(nil)
+	_ cloudprovider.Limiter            = (*Cloud)(nil)
 )
 
 // New makes a cloud with the given groups whose targets are met from the start. The error joins all that is wrong with them.
@@ -182,6 +185,9 @@ func (c *Cloud) GPUTypes() []string {
 	}
 	return sortedKeys(types)
 }
+
+// BookkeepingLabels are those of the options.
+func (c *Cloud) BookkeepingLabels() []string { return slices.Clone(c.options.BookkeepingLabels) }
 
 // ResourceLimits returns the limits with those of Options.Limits in place of the given ones.
 func (c *Cloud) ResourceLimits(defaults cloudprovider.ResourceLimits) cloudprovider.ResourceLimits {

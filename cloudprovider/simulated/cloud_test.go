@@ -366,6 +366,9 @@ func TestPlainGroupsHaveNoOptionalAbilities(t *testing.T) {
 	if _, ok := g.(cloudprovider.ForceDeleter); ok {
 		t.Error("the group deletes by force")
 	}
+	if _, ok := g.(cloudprovider.GroupCreator); ok {
+		t.Error("the group can be created")
+	}
 }
 
 // pod requests as much.

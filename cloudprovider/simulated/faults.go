@@ -16,6 +16,7 @@ const (
 	ReadSize               Operation = "ReadSize"
 	ListInstances          Operation = "ListInstances"
 	ReadTemplates          Operation = "ReadTemplates"
+	CreateGroup            Operation = "CreateGroup"
 	IncreaseSize           Operation = "IncreaseSize"
 	IncreaseSizeAtomically Operation = "IncreaseSizeAtomically"
 	DecreaseTargetSize     Operation = "DecreaseTargetSize"

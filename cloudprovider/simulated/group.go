@@ -48,7 +48,7 @@ type Group struct {
 	Options cloudprovider.OptionOverrides
 	// Suspended, if not empty, says why writes are refused, with a ConfigurationError.
 	Suspended string
-	// Theoretical and Autoprovisioned are passed on to GroupState.
+	// Theoretical is true for a group that does not exist until it is created, and Autoprovisioned from then on.
 	Theoretical, Autoprovisioned bool
 	// PricePerHour of one machine; zero: it has no price.
 	PricePerHour float64

@@ -17,6 +17,7 @@ var (
 	_ cloudprovider.NodeGroup       = (*nodeGroup)(nil)
 	_ cloudprovider.AtomicIncreaser = (*nodeGroup)(nil)
 	_ cloudprovider.ForceDeleter    = (*nodeGroup)(nil)
+	_ cloudprovider.GroupCreator    = (*nodeGroup)(nil)
 )
 
 // ID returns the id of the group.
@@ -65,6 +66,21 @@ func (n *nodeGroup) IncreaseSizeAtomically(ctx context.Context, delta int) (int,
 	return n.cloud.write(ctx, request{on: IncreaseSizeAtomically, group: n.view.id, asked: delta}, func(t *transaction) (int, error) {
 		return t.increaseAtomically(delta)
 	})
+}
+
+// Create makes a theoretical group exist, of target zero; one that exists stays as it is.
+func (n *nodeGroup) Create(ctx context.Context) (cloudprovider.NodeGroup, error) {
+	var created *groupView
+	r := request{on: CreateGroup, group: n.view.id, asked: 1}
+	_, err := n.cloud.write(ctx, r, func(t *transaction) (int, error) {
+		t.create()
+		created = t.cloud.takeGroupView(t.pool, t.now)
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n.cloud.nodeGroup(created), nil
 }
 
 // DecreaseTargetSize withdraws failed requests of which no machine exists.

@@ -16,6 +16,7 @@ import (
 
 var (
 	errNoSuchGroup = errors.New("there is no such node group")
+	errNotCreated  = errors.New("it has not been created")
 	errGroupExists = errors.New("there is a node group of that id already")
 )
 

@@ -19,6 +19,8 @@ type Write struct {
 	Asked int
 	// From and To are the target before and after.
 	From, To int
+	// Created is true if the group did not exist before.
+	Created bool
 	// Ended are the machines and placeholders that were ended, as they were right before, in the order in which they were given.
 	Ended []Machine
 	// Err is what the caller was told; for deletions the errors of single nodes are joined.
@@ -64,7 +66,7 @@ func (c *Cloud) write(ctx context.Context, r request, act func(*transaction) (in
 }
 
 // counts tells whether something was changed or refused.
-func (w Write) counts() bool { return w.Err != nil || w.From != w.To || len(w.Ended) > 0 }
+func (w Write) counts() bool { return w.Err != nil || w.Created || w.From != w.To || len(w.Ended) > 0 }
 
 // transact is the part of a write that excludes all others. It completes the log and adds it to the others.
 func (c *Cloud) transact(log *Write, act func(*transaction) (int, error)) (changed int, err error) {
@@ -105,10 +107,22 @@ func (t *transaction) refusal() error {
 	if t.pool == nil {
 		return &cloudprovider.GoneError{Group: t.log.Group, Err: errNoSuchGroup}
 	}
+	if t.pool.spec.Theoretical && t.log.Operation != CreateGroup {
+		return &cloudprovider.GoneError{Group: t.log.Group, Err: errNotCreated}
+	}
 	if why := t.pool.spec.Suspended; why != "" {
 		return &cloudprovider.ConfigurationError{Group: t.log.Group, Err: fmt.Errorf("the group is suspended: %s", why)}
 	}
 	return nil
+}
+
+// create makes the group exist.
+func (t *transaction) create() {
+	t.log.Created = t.pool.spec.Theoretical
+	if t.log.Created {
+		t.pool.spec.Theoretical, t.pool.spec.Autoprovisioned = false, true
+		t.pool.dirty = true
+	}
 }
 
 // increase raises the target by delta, or where partial by what room there is.

@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"example.com/cluster-autoscaler/cloudprovider/aws"
 	"example.com/cluster-autoscaler/cloudprovider/simulated"
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/scenario"
@@ -49,7 +50,8 @@ Flags:
   -h, --help                this text
 
 All flags of the controller are taken too (cluster-autoscaler --help); they come behind those in the scenario and win. Those that have no
-meaning without a cluster are accepted. --cloud-provider=aws or digitalocean takes the label for accelerators from that cloud.
+meaning without a cluster are accepted. --cloud-provider=aws or digitalocean takes from that cloud the label for accelerators, and the labels in
+which similar groups may differ.
 
 Exit status: 0 played and all expectations met, 1 an expectation was not met, 2 the input cannot be used.
 
@@ -200,6 +202,7 @@ func (s simulation) run(ctx context.Context, std standard) (failed int, err erro
 	if options.GPULabel, err = gpuLabelOf(parsed.Options.Cloud.Provider); err != nil {
 		return 0, err
 	}
+	options.BookkeepingLabels = bookkeepingLabelsOf(parsed.Options.Cloud.Provider)
 	warn(std.err, parsed)
 	if ctx, err = simulationLogger(ctx, parsed.Options); err != nil {
 		return 0, err
@@ -276,6 +279,19 @@ func gpuLabelOf(provider string) (string, error) {
 		return "", fmt.Errorf("--cloud-provider=%q: want one of: %s", provider, strings.Join(slices.Sorted(maps.Keys(labels)), ", "))
 	}
 	return label, nil
+}
+
+// bookkeepingLabelsOf are the labels that say nothing about what a node is good for in the cloud of that name.
+func bookkeepingLabelsOf(provider string) []string {
+	switch provider {
+	case aws.Name:
+		return aws.BookkeepingLabels()
+	case "digitalocean":
+		const prefix = "doks.digitalocean.com/"
+		return []string{prefix + "managed", prefix + "node-id", prefix + "node-pool", prefix + "node-pool-id", prefix + "version"}
+	default:
+		return nil
+	}
 }
 
 // simulationLogger is silent unless the command line asks for logs: what the lines of a play tell should not be told twice. It also sets the

@@ -17,6 +17,8 @@ type Options struct {
 	Duration time.Duration
 	// GPULabel is the key that marks nodes with accelerators; empty: that of the simulated cloud.
 	GPULabel string
+	// BookkeepingLabels are the keys of labels that say nothing about what a node is good for; nil: there are none.
+	BookkeepingLabels []string
 	// EverySecond looks at seconds in which nothing can happen, too. The lines are the same; it is for tests of that.
 	EverySecond bool
 }

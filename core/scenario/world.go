@@ -114,7 +114,9 @@ func newWorld(ctx context.Context, cluster document.Cluster, options Options, te
 		w.board = core.Board{Object: &pinboard{}, KeepState: w.options.Process.PersistState}
 	}
 	var err error
-	if w.cloud, err = simulated.NewWithOptions(w.clock, simulated.Options{OnWrite: w.written, GPULabel: options.GPULabel}); err != nil {
+	if w.cloud, err = simulated.NewWithOptions(w.clock, simulated.Options{
+		OnWrite: w.written, GPULabel: options.GPULabel, BookkeepingLabels: options.BookkeepingLabels,
+	}); err != nil {
 		return nil, err
 	}
 	if err := w.connect(ctx); err != nil {
