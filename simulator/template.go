@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -17,6 +18,13 @@ import (
 
 // TemplateNodeLabel marks nodes that exist in simulation only. By it the scheduler matches storage capacity to them.
 const TemplateNodeLabel = "cluster-autoscaler.kubernetes.io/template-node"
+
+// doksNodeID is the label by which a node of DigitalOcean Kubernetes is deleted. Its value is not part of the provider ID.
+const doksNodeID = "doks.digitalocean.com/node-id"
+
+// nameLength is from which length on a label's value that equals a name of the node counts as that name. Shorter ones, such as a number or a role, may
+// equal it by chance.
+const nameLength = 8
 
 // Example is a node from which the template of a node group is made: a live one, or one described by the cloud.
 type Example struct {
@@ -36,13 +44,15 @@ type TemplateRules struct {
 	IgnoreCordon bool
 }
 
-// SanitizedTemplate makes the template of a group: a node like the example with a name, UID and hostname of its own, without the
-// taints that are passing, with copies of those of its pods that every node of the group will run: mirror and DaemonSet pods that
+// SanitizedTemplate makes the template of a group: a node like the example with a name, UID and hostname of its own, without what belongs to that one
+// machine, such as its provider ID, addresses and labels that name it, so that nobody takes the template for the machine; without the taints that are
+// passing; with copies of those of its pods that every node of the group will run: mirror and DaemonSet pods that
 // aren't being deleted. The name is template-node-for-<group>-<number>; number and UIDs follow from group, variant and the example's
 // name, so that the same example gives the same template. The example is not changed.
 func SanitizedTemplate(example Example, rules TemplateRules) NodeTemplate {
 	number := fingerprint(example.Group, example.Variant, example.Node.Name)
 	node := renamed(example.Node, "template-node-for-"+example.Group+"-"+number)
+	dropIdentity(node, example.Node)
 	node.Labels[TemplateNodeLabel] = "true"
 	node.Spec.Taints = rules.Taints.Lasting(node.Spec.Taints)
 	if rules.IgnoreCordon {
@@ -85,6 +95,22 @@ func renamed(node *corev1.Node, name string) *corev1.Node {
 	}
 	out.Labels[corev1.LabelHostname] = name
 	return &out
+}
+
+// dropIdentity takes from the node, which was made from the example, what says which machine that is.
+func dropIdentity(node, example *corev1.Node) {
+	node.DeletionTimestamp, node.OwnerReferences, node.Finalizers, node.ManagedFields = nil, nil, nil, nil
+	node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = "", "", nil
+	node.Status.Addresses, node.Status.VolumesInUse, node.Status.VolumesAttached, node.Status.Config = nil, nil, nil, nil
+	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID, node.Status.NodeInfo.BootID = "", "", ""
+	machine := example.Spec.ProviderID[strings.LastIndexByte(example.Spec.ProviderID, '/')+1:]
+	hostname := example.Labels[corev1.LabelHostname]
+	for key, value := range node.Labels {
+		if key == doksNodeID || len(value) >= nameLength && (value == example.Name || value == hostname || value == machine) {
+			delete(node.Labels, key)
+		}
+	}
+	node.Labels[corev1.LabelHostname] = node.Name
 }
 
 // addOldLabels sets the names that selectors written long ago still use.

@@ -51,7 +51,7 @@ func TestATemplateIsTheExampleWithoutWhatPasses(t *testing.T) {
 	}
 	want := simtest.Node("live").Zone("a").Label("team", "x").Annotation("note", "kept").Taint("dedicated", "x", corev1.TaintEffectNoSchedule).
 		Label(corev1.LabelHostname, name).Label("cluster-autoscaler.kubernetes.io/template-node", "true").Build()
-	want.Name, want.UID = name, got.Node.UID
+	want.Name, want.UID, want.Spec.ProviderID = name, got.Node.UID, ""
 	if diff := cmp.Diff(want, got.Node); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
@@ -75,6 +75,38 @@ func TestATemplateIsTheExampleWithoutWhatPasses(t *testing.T) {
 	}
 	if diff := cmp.Diff(untouched, given); diff != "" {
 		t.Errorf("the example was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestATemplateHasNothingThatNamesTheMachine(t *testing.T) {
+	t.Parallel()
+	node := simtest.Node("ip-10-0-0-1").Label("doks.digitalocean.com/node-id", "5").Label("alpha.eksctl.io/instance-id", "i-0123456789").
+		Label("example.com/node", "ip-10-0-0-1").Label("example.com/host", "host-10-0-0-1").Label("example.com/pool", "workers").Build()
+	node.Labels[corev1.LabelHostname] = "host-10-0-0-1"
+	node.Spec.ProviderID, node.Spec.PodCIDR, node.Spec.PodCIDRs = "aws:///r-1a/i-0123456789", "10.1.0.0/24", []string{"10.1.0.0/24"}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
+	node.Status.NodeInfo = corev1.NodeSystemInfo{MachineID: "m", SystemUUID: "s", BootID: "b", Architecture: "arm64"}
+	node.OwnerReferences = []metav1.OwnerReference{{Kind: "Machine", Name: "x"}}
+	before := node.DeepCopy()
+	got := simulator.SanitizedTemplate(simulator.Example{Group: "g", Node: node}, rules()).Node
+	wantLabels := map[string]string{
+		"example.com/pool": "workers", corev1.LabelHostname: got.Name, simulator.TemplateNodeLabel: "true",
+	}
+	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(corev1.NodeSpec{}, got.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(corev1.NodeSystemInfo{Architecture: "arm64"}, got.Status.NodeInfo); diff != "" || got.Status.Addresses != nil || got.OwnerReferences != nil {
+		t.Errorf("addresses %v, owners %v, system (-want +got):\n%s", got.Status.Addresses, got.OwnerReferences, diff)
+	}
+	if diff := cmp.Diff(before, node); diff != "" {
+		t.Errorf("the example was changed (-before +after):\n%s", diff)
+	}
+	short := simtest.Node("web").Label("role", "web").Build()
+	if role := simulator.SanitizedTemplate(simulator.Example{Group: "g", Node: short}, rules()).Node.Labels["role"]; role != "web" {
+		t.Errorf("a role that equals the node's name by chance became %q", role)
 	}
 }
 

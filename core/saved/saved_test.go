@@ -89,6 +89,7 @@ func (m maker) learnt(i int) nodeinfos.LearntTemplate {
 		l.Template.Pods = []*corev1.Pod{simtest.Pod(m.word("agent")).Requests("100m", "1Gi").Build()}
 		l.Template.Pods[0].Status = corev1.PodStatus{}
 		l.Template.Pods[0].CreationTimestamp = metav1.Time{}
+		l.Described, l.Newest, l.Changed = &nodeinfos.Description{Labels: map[string]string{"team": m.word("x")}}, &nodeinfos.Description{}, l.At
 		l.Template.CSINode = &storagev1.CSINode{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: types.UID(m.word("csi"))},
 			Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "ebs", NodeID: "i", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(25))}}}},

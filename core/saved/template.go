@@ -29,12 +29,16 @@ type storedTemplate struct {
 	// CSINode is left out where no limits of volumes are known.
 	CSINode *storagev1.CSINode `json:"csiNode,omitempty"`
 	Pods    []*corev1.Pod      `json:"pods,omitempty"`
+	// Described, Newest and Changed are what the cloud has said of such nodes.
+	Described *nodeinfos.Description `json:"described,omitempty"`
+	Newest    *nodeinfos.Description `json:"newest,omitempty"`
+	Changed   time.Time              `json:"changed,omitzero"`
 }
 
 func storeTemplate(learnt nodeinfos.LearntTemplate) storedTemplate {
 	stored := storedTemplate{
 		Group: learnt.Group, Zone: learnt.Place.Zone, Type: learnt.Place.Type, At: learnt.At.UTC().Truncate(learntGrain),
-		Node: bareNode(learnt.Template.Node),
+		Node: bareNode(learnt.Template.Node), Described: learnt.Described, Newest: learnt.Newest, Changed: learnt.Changed.UTC(),
 	}
 	if csi := learnt.Template.CSINode; csi != nil {
 		bare := &storagev1.CSINode{Spec: csi.Spec}
@@ -69,7 +73,8 @@ func bareMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 func (s storedTemplate) load() nodeinfos.LearntTemplate {
 	return nodeinfos.LearntTemplate{
 		Group: s.Group, Place: nodeinfos.Place{Zone: s.Zone, Type: s.Type}, At: s.At,
-		Template: simulator.NodeTemplate{Node: s.Node, CSINode: s.CSINode, Pods: s.Pods},
+		Template:  simulator.NodeTemplate{Node: s.Node, CSINode: s.CSINode, Pods: s.Pods},
+		Described: s.Described, Newest: s.Newest, Changed: s.Changed,
 	}
 }
 
@@ -92,6 +97,8 @@ func versionOf(learnt nodeinfos.LearntTemplate) string {
 	var text strings.Builder
 	text.WriteString(learnt.At.UTC().Truncate(learntGrain).Format(time.RFC3339))
 	text.WriteString(" " + node.Name + " " + node.ResourceVersion)
+	// What the cloud says changes together with one of these, or with the node.
+	fmt.Fprintf(&text, " %t %t %s", learnt.Described != nil, learnt.Newest != nil, learnt.Changed.UTC().Format(time.RFC3339Nano))
 	if csi := learnt.Template.CSINode; csi != nil {
 		if csi.ResourceVersion == "" {
 			return ""

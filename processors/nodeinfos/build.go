@@ -1,6 +1,7 @@
 package nodeinfos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,25 +24,49 @@ type builder struct {
 	rules    simulator.TemplateRules
 }
 
-// learn makes a template from the first good node of each place and puts it in the place of what was known, which stays for the
-// other places.
-func (b builder) learn(id cloudprovider.GroupID, known []LearntTemplate) []LearntTemplate {
-	found := b.examples[id]
-	if found == nil || len(found.good) == 0 {
-		return known
-	}
+// learn makes a template from a good node of each place and puts it in the place of what was known, which stays for the other places.
+func (b builder) learn(group *observation.Group, known []LearntTemplate) []LearntTemplate {
 	var out []LearntTemplate
-	for _, good := range found.good {
-		template := b.fromNode(id, good.place.key(), good.node)
-		out = append(out, LearntTemplate{Group: id, Place: good.place, At: b.in.At, Template: template})
+	if found := b.examples[group.ID]; found != nil {
+		for i := range found.good {
+			good := &found.good[i]
+			before := newest(known, func(l LearntTemplate) bool { return l.Place == good.place })
+			out = append(out, b.show(group, good, before))
+		}
 	}
 	for _, old := range known {
 		if !slices.ContainsFunc(out, func(l LearntTemplate) bool { return l.Place == old.Place }) {
-			out = append(out, old)
+			out = append(out, old.compare(b.describes(group, old.Place), b.in.At))
 		}
 	}
 	slices.SortStableFunc(out, func(l, m LearntTemplate) int { return l.Place.compare(m.Place) })
 	return out
+}
+
+// show takes the first node as the example. Once the cloud has come to describe nodes otherwise, it is the first one that was made since; until there is
+// one, an older node shows what it can. before is what was known of the place; nil: nothing.
+func (b builder) show(group *observation.Group, good *example, before *LearntTemplate) LearntTemplate {
+	learnt := LearntTemplate{Group: group.ID, Place: good.place}
+	if before != nil {
+		learnt = *before
+	}
+	learnt = learnt.compare(b.describes(group, good.place), b.in.At)
+	node := good.nodes[0]
+	if !learnt.Changed.IsZero() {
+		switch fresh := good.since(learnt.Changed); {
+		case fresh != nil:
+			node = fresh
+			learnt.Described, learnt.Newest = cmp.Or(learnt.Newest, learnt.Described), nil
+		case learnt.Newest == nil: // what was learnt of a newer node, which is gone, is better than what the old ones show
+			return learnt
+		}
+	}
+	limits := learnt.Template.CSINode
+	learnt.At, learnt.Template = b.in.At, slim(b.fromNode(group.ID, good.place.key(), node))
+	if limited(limits) && !limited(learnt.Template.CSINode) { // a driver that is being restarted
+		learnt.Template.CSINode = limitsFor(learnt.Template.Node, limits)
+	}
+	return learnt
 }
 
 // template puts the variants of a group together. Which variants there are is the cloud's to say; where it is silent, they are what its nodes
@@ -84,7 +109,7 @@ func (b builder) correct(group *observation.Group, learnt []LearntTemplate) ([]V
 			variant.NodeTemplate = b.fromCloud(group.ID, described)
 		} else {
 			variant.Source = b.source(*shown)
-			variant.NodeTemplate = withCloudResources(shown.Template, described.Node)
+			variant.NodeTemplate = withCloudResources(b.corrected(b.upToDate(*shown)), described.Node)
 		}
 		out = append(out, variant)
 	}
@@ -109,7 +134,7 @@ func (b builder) asShown(learnt []LearntTemplate) []Variant {
 	}
 	var out []Variant
 	for _, l := range learnt {
-		out = append(out, Variant{Key: l.Place.key(), NodeTemplate: l.Template, Weight: 1, Promise: promise, Source: b.source(l)})
+		out = append(out, Variant{Key: l.Place.key(), NodeTemplate: b.upToDate(l).Template, Weight: 1, Promise: promise, Source: b.source(l)})
 	}
 	return out
 }
@@ -144,6 +169,24 @@ func (b builder) fromNode(id cloudprovider.GroupID, variant string, node *corev1
 		return with(template, daemonset.Missing(template.Node, running, b.in.DaemonSets))
 	}
 	return with(template, daemonset.MissingCritical(template.Node, running, b.in.DaemonSets))
+}
+
+// slim leaves out what of the pods takes no part in simulation once they have a node, since the template is kept for long.
+func slim(template simulator.NodeTemplate) simulator.NodeTemplate {
+	pods := make([]*corev1.Pod, 0, len(template.Pods))
+	for _, pod := range template.Pods {
+		slim := *pod
+		slim.Status, slim.Spec.Tolerations, slim.Spec.NodeSelector = corev1.PodStatus{}, nil, nil
+		if affinity := pod.Spec.Affinity; affinity != nil {
+			slim.Spec.Affinity = nil
+			if affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil {
+				slim.Spec.Affinity = &corev1.Affinity{PodAffinity: affinity.PodAffinity, PodAntiAffinity: affinity.PodAntiAffinity}
+			}
+		}
+		pods = append(pods, &slim)
+	}
+	template.Pods = pods
+	return template
 }
 
 func (b builder) fromCloud(id cloudprovider.GroupID, variant *cloudprovider.TemplateVariant) simulator.NodeTemplate {

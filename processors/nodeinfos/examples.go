@@ -17,18 +17,30 @@ const settled = time.Minute
 
 // groupExamples are the live nodes of one group that can serve as examples.
 type groupExamples struct {
-	good    []example // the first good node of each place, by place
+	good    []example // by place
 	bad     *corev1.Node
 	members map[string]int // all nodes by zone
 	attach  *corev1.Node   // first good node whose CSINode names a driver
 }
 
+// example are the good nodes of one place, by name.
 type example struct {
 	place Place
-	node  *corev1.Node
+	nodes []*corev1.Node
 }
 
-// survey sorts the nodes by group in one pass. The first good node of a place stands for it, in the order of names.
+// since is the first node that was made at that time or later; nil: there is none.
+func (e *example) since(at time.Time) *corev1.Node {
+	at = at.Truncate(time.Second) // the API server's time stamps have whole seconds
+	for _, node := range e.nodes {
+		if !node.CreationTimestamp.Time.Before(at) {
+			return node
+		}
+	}
+	return nil
+}
+
+// survey sorts the nodes by group in one pass.
 func survey(in In) map[cloudprovider.GroupID]*groupExamples {
 	out := make(map[cloudprovider.GroupID]*groupExamples, len(in.Groups))
 	for _, node := range in.Nodes {
@@ -52,9 +64,12 @@ func survey(in In) map[cloudprovider.GroupID]*groupExamples {
 		if csi := in.Snapshot.CSINode(node.Name); group.attach == nil && csi != nil && len(csi.Spec.Drivers) > 0 {
 			group.attach = node
 		}
-		if !slices.ContainsFunc(group.good, func(e example) bool { return e.place == place }) {
-			group.good = append(group.good, example{place: place, node: node})
+		at := slices.IndexFunc(group.good, func(e example) bool { return e.place == place })
+		if at < 0 {
+			at = len(group.good)
+			group.good = append(group.good, example{place: place})
 		}
+		group.good[at].nodes = append(group.good[at].nodes, node)
 	}
 	for _, group := range out {
 		slices.SortStableFunc(group.good, func(a, b example) int { return a.place.compare(b.place) })

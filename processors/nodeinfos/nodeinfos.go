@@ -73,6 +73,11 @@ type LearntTemplate struct {
 	// At is when the node was last seen in good order.
 	At       time.Time
 	Template simulator.NodeTemplate
+	// Described is what the cloud said of such a node when this one was made, as far as is known; nil: nothing.
+	Described *Description
+	// Newest is what it has come to say since; nil: the same. Changed is since when it says what it says now; zero: ever since it is known.
+	Newest  *Description
+	Changed time.Time
 }
 
 // In is what templates are made from. All of it is read only.
@@ -112,7 +117,7 @@ func Build(in In) Out {
 	known := recall(in)
 	for i := range in.Groups {
 		group := &in.Groups[i]
-		learnt := b.learn(group.ID, known[group.ID])
+		learnt := b.learn(group, known[group.ID])
 		out.Learnt = append(out.Learnt, learnt...)
 		out.Templates[group.ID] = b.template(group, learnt)
 	}
