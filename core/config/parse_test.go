@@ -275,7 +275,7 @@ func TestNothingGivenMeansNoWarning(t *testing.T) {
 }
 
 func TestWarningsReadAsOneLineAndComeByName(t *testing.T) {
-	parsed := accepted(t, "--max-empty-bulk-delete=3", "--gce-concurrent-refreshes=2", "--ignore-taint=a", "--parallel-scale-up",
+	parsed := accepted(t, "--max-empty-bulk-delete=3", "--gce-concurrent-refreshes=2", "--ignore-taint=a", "--enable-provisioning-requests",
 		"--cluster-snapshot-parallelism=4", "--scale-down-enabled=false")
 	var got []string
 	for _, warning := range parsed.Warnings {
@@ -283,10 +283,10 @@ func TestWarningsReadAsOneLineAndComeByName(t *testing.T) {
 	}
 	want := []string{
 		"--cluster-snapshot-parallelism: has no effect: the snapshot is kept up to date between iterations",
+		"--enable-provisioning-requests: not available in this release yet, the value is ignored",
 		"--gce-concurrent-refreshes: belongs to another cloud and has no effect: GCE",
 		"--ignore-taint: deprecated: use --startup-taint",
 		"--max-empty-bulk-delete: no longer exists and has no effect: use --max-scale-down-parallelism",
-		"--parallel-scale-up: not available in this release yet, the value is ignored",
 		"--scale-down-enabled: deprecated: it still works, and false keeps all nodes",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -144,7 +144,7 @@ func TestWhatIsProbablyAMistakeIsWarnedAbout(t *testing.T) {
 		"a gate that a flag governs":            {[]string{"--feature-gates=DynamicResourceAllocation=false"}, []string{"--feature-gates: DynamicResourceAllocation=false has no effect: --enable-dynamic-resource-allocation governs it and is on"}},
 		"the same gate with the flag's value":   {[]string{"--feature-gates=DynamicResourceAllocation=true"}, nil},
 		"all expanders":                         {[]string{"--expander=priority,price,grpc,most-pods,least-nodes,least-waste,random", "--grpc-expander-url=a:1", "--grpc-expander-cert=c"}, nil},
-		"labels to compare and labels to leave": {[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-ignore-label: not available in this release yet, the value is ignored; has no effect beside --balancing-label, which wins", "--balancing-label: not available in this release yet, the value is ignored"}},
+		"labels to compare and labels to leave": {[]string{"--balancing-label=a", "--balancing-ignore-label=b"}, []string{"--balancing-ignore-label: has no effect beside --balancing-label, which wins"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
