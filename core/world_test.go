@@ -71,6 +71,7 @@ type world struct {
 	metrics    *prometheus.Registry
 	events     []string
 	logs       fmt.Stringer
+	priorities *corev1.ConfigMap // of the expander; nil: there is none
 
 	// last is the report of the latest iteration, err its error.
 	last     report.Report
@@ -221,7 +222,8 @@ func (w *world) observationOptions() observation.Options {
 
 // boot starts a process of the autoscaler that remembers nothing.
 func (w *world) boot() {
-	chain, err := expander.New(w.options.ScaleUp.Expanders, expander.Sources{}, rand.New(rand.NewPCG(1, 2)))
+	asked := expander.Sources{Cloud: w.cloud, Priorities: func() (*corev1.ConfigMap, error) { return w.priorities, nil }}
+	chain, err := expander.New(w.options.ScaleUp.Expanders, asked, rand.New(rand.NewPCG(1, 2)))
 	w.must(err)
 	w.metrics = prometheus.NewRegistry()
 	m, err := metrics.New(w.metrics, metrics.Options{PerNodeGroup: true})

@@ -20,6 +20,7 @@ import (
 var (
 	onStatus = status.Object{Kind: status.KindStatus}
 	onNode   = status.Object{Kind: status.KindNode, Name: "n-1", UID: "n-1"}
+	onConfig = status.Object{Kind: status.KindConfigMap, Namespace: "kube-system", Name: "prio", UID: "7"}
 	onPod    = status.Object{Kind: status.KindPod, Namespace: "default", Name: "p", UID: "pod-default-p"}
 	podRef   = report.PodRef{Namespace: "default", Name: "p", UID: "pod-default-p"}
 	errCause = errors.New("the cloud says no")
@@ -57,6 +58,18 @@ func TestEventsOfAnIteration(t *testing.T) {
 		want   []status.Event
 	}{
 		"nothing happened": {report: report.Report{Cluster: healthy}},
+		"something is wrong with a ConfigMap of the operator's": {
+			report: report.Report{
+				Cluster: healthy,
+				Notices: []report.Notice{
+					{Message: "only for the log"}, {ConfigMap: report.ObjectRef{Namespace: "kube-system", Name: "prio", UID: "7"}, Reason: "PriorityConfigMapInvalid", Message: strings.Repeat("x", 2000)},
+				},
+				ScaleUp: report.ScaleUp{Notices: []report.Notice{{ConfigMap: report.ObjectRef{Namespace: "kube-system", Name: "prio", UID: "7"}, Reason: "PriorityConfigMapNotMatchedGroup", Message: "gpu"}}},
+			},
+			want: []status.Event{
+				warning(onConfig, "PriorityConfigMapInvalid", strings.Repeat("x", 1021)+"..."), warning(onConfig, "PriorityConfigMapNotMatchedGroup", "gpu"),
+			},
+		},
 		"the search for room begins to take too long": {
 			report: up(report.ScaleUp{Degraded: &report.Degradation{Loops: 1, Unreached: 40}}),
 			want: []status.Event{warning(onStatus, "GracefulDegradationStarted", "The search for room for pending pods did not get through in time; "+

@@ -37,6 +37,7 @@ func TestEventsAreRecordedOnTheirObjects(t *testing.T) {
 		{Object: status.Object{Kind: status.KindStatus}, Warning: true, Reason: "A", Message: "a"},
 		{Object: status.Node("n"), Reason: "B", Message: "b"},
 		{Object: status.Object{Kind: status.KindPod, Namespace: "web", Name: "p", UID: "1"}, Reason: "C", Message: "c"},
+		{Object: status.Object{Kind: status.KindConfigMap, Namespace: "kube-system", Name: "m", UID: "2"}, Warning: true, Reason: "E", Message: "e"},
 		{Object: status.Object{Kind: "Other"}, Reason: "D", Message: "d"},
 	}
 	object := status.Reference(&corev1.ConfigMap{})
@@ -47,8 +48,9 @@ func TestEventsAreRecordedOnTheirObjects(t *testing.T) {
 	}{
 		"with a status": {object, []string{
 			"Warning ConfigMap kube-system/cluster-autoscaler-status 42 A: a", "Normal Node /n n B: b", "Normal Pod web/p 1 C: c",
+			"Warning ConfigMap kube-system/m 2 E: e",
 		}},
-		"without one": {nil, []string{"Normal Node /n n B: b", "Normal Pod web/p 1 C: c"}},
+		"without one": {nil, []string{"Normal Node /n n B: b", "Normal Pod web/p 1 C: c", "Warning ConfigMap kube-system/m 2 E: e"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +75,7 @@ func TestWhichRepeatedEventsPass(t *testing.T) {
 	otherPod := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "q", UID: "2"}
 	object := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "autoscaling", Name: "my-status", UID: "3"}
 	named := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "kube-system", Name: "cluster-autoscaler-status", UID: "4"}
+	priorities := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "autoscaling", Name: "cluster-autoscaler-priority-expander", UID: "5"}
 	type step struct {
 		after time.Duration
 		event *corev1.Event
@@ -93,6 +96,10 @@ func TestWhichRepeatedEventsPass(t *testing.T) {
 		}},
 		"on the status every different message passes, the same one does not": {steps: []step{
 			{0, event(object, "ScaledUpGroup", "a"), true}, {0, event(object, "ScaledUpGroup", "b"), true}, {0, event(object, "ScaledUpGroup", "a"), false},
+		}},
+		"on the map of priorities every different message passes too": {steps: []step{
+			{0, event(priorities, "PriorityConfigMapNotMatchedGroup", "a"), true}, {0, event(priorities, "PriorityConfigMapNotMatchedGroup", "b"), true},
+			{0, event(priorities, "PriorityConfigMapNotMatchedGroup", "a"), false},
 		}},
 		"that holds for the names in use, not for the usual ones": {steps: []step{
 			{0, event(named, "ScaledUpGroup", "a"), true}, {0, event(named, "ScaledUpGroup", "b"), false},
