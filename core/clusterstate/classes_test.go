@@ -22,35 +22,35 @@ func TestANodeCountsOnceByItsClass(t *testing.T) {
 		gone bool
 		want report.NodeCounts
 	}{
-		"a node that is not ready and younger than the start-up time has not started": {
+		"S20: a node that is not ready and younger than the start-up time has not started": {
 			node: simtest.Node("n").CreatedAt(ago(14 * time.Minute)).NotReady(ago(time.Minute)), want: report.NodeCounts{NotStarted: 1},
 		},
-		"a node that is not ready and older than the start-up time is unready": {
+		"S20: a node that is not ready and older than the start-up time is unready": {
 			node: simtest.Node("n").CreatedAt(ago(16 * time.Minute)).NotReady(ago(time.Minute)), want: report.NodeCounts{Unready: 1},
 		},
 		"a node whose start-up time ends right now is unready": {
 			node: simtest.Node("n").CreatedAt(ago(15 * time.Minute)).NotReady(ago(time.Minute)), want: report.NodeCounts{Unready: 1},
 		},
-		"a ready node that is suspended is suspended": {
+		"S21: a ready node that is suspended is suspended": {
 			node: simtest.Node("n").Condition("Suspended", corev1.ConditionTrue, t0), want: report.NodeCounts{Suspended: 1},
 		},
-		"a ready node whose machine is gone is deleted": {
+		"S22: a ready node whose machine is gone is deleted": {
 			node: simtest.Node("n"), gone: true, want: report.NodeCounts{Deleted: 1},
 		},
-		"a node whose Ready condition is contradicted by a taint is not ready": {
+		"S24: a node whose Ready condition is contradicted by a taint is not ready": {
 			node: simtest.Node("n").CreatedAt(ago(time.Hour)).Taint(corev1.TaintNodeNotReady, "", corev1.TaintEffectNoExecute),
 			want: report.NodeCounts{Unready: 1},
 		},
-		"a node under memory pressure is ready": {
+		"S25: a node under memory pressure is ready": {
 			node: simtest.Node("n").Condition(corev1.NodeMemoryPressure, corev1.ConditionTrue, t0), want: report.NodeCounts{Ready: 1},
 		},
-		"a young node without its device has not started": {
+		"S26: a young node without its device has not started": {
 			node: simtest.Node("n").CreatedAt(ago(3 * time.Minute)).With(deviceMissing), want: report.NodeCounts{NotStarted: 1},
 		},
 		"an old node without its device is unready, and is told apart": {
 			node: simtest.Node("n").CreatedAt(ago(time.Hour)).With(deviceMissing), want: report.NodeCounts{Unready: 1, ResourceUnready: 1},
 		},
-		"a ready node marked for deletion stays ready while its machine exists": {
+		"S32: a ready node marked for deletion stays ready while its machine exists": {
 			node: simtest.Node("n").Taint(taints.ToBeDeleted, "1", corev1.TaintEffectNoSchedule), want: report.NodeCounts{Ready: 1},
 		},
 	}
@@ -77,6 +77,7 @@ func deviceMissing(node *corev1.Node) {
 	*node = *readiness.Override(node, readiness.ReasonResourceNotReady)
 }
 
+// Case S30.
 func TestTheStartUpTimeIsThatOfTheNodesGroup(t *testing.T) {
 	slow := newFleet("slow", 0, 10, 1).starting(1, t0.Add(-30*time.Minute))
 	slow.group.Options.MaxNodeStartupTime = time.Hour
@@ -160,6 +161,7 @@ func TestTheClockOfAnUnregisteredInstance(t *testing.T) {
 	}
 }
 
+// Other than S29: the clock goes on, and the machine is overdue at its time.
 func TestAFailedListingDoesNotRestartTheClockOfAnUnregisteredInstance(t *testing.T) {
 	f := newFleet("g", 0, 10, 1).creating(1)
 	r := newRegistry()

@@ -140,9 +140,7 @@ func (b *backoff) save() saved.Backoff {
 // to what can be.
 func (r *Registry) Restore(from saved.Registry, seen observation.Observation, last time.Time) {
 	now := seen.At
-	r.lastScaleUp = latest(r.lastScaleUp, past(from.LastScaleUp, now))
-	r.lastDeletion = latest(r.lastDeletion, past(from.LastDeletion, now))
-	r.lastFailure = latest(r.lastFailure, past(from.LastFailure, now))
+	r.lastScaleUp, r.lastDeletion, r.lastFailure = past(from.LastScaleUp, now), past(from.LastDeletion, now), past(from.LastFailure, now)
 	provision := provisionTimes(seen)
 	for _, group := range from.Groups {
 		if limit, listed := provision[group.ID]; listed {
@@ -190,14 +188,11 @@ func (r *Registry) loadPurchases(from saved.Registry, seen observation.Observati
 	}
 }
 
-// defaultProvisionTime holds for groups of which not even the options could be read.
-const defaultProvisionTime = 15 * time.Minute
-
-// provisionTimes are those of all groups that the cloud lists, described or not.
+// provisionTimes are those of all groups that the cloud lists. Of one that cannot be described it is not known; what is remembered then ends as it was to.
 func provisionTimes(seen observation.Observation) map[cloudprovider.GroupID]time.Duration {
 	out := make(map[cloudprovider.GroupID]time.Duration, len(seen.Groups))
 	for _, group := range seen.GroupErrors {
-		out[group.Group] = defaultProvisionTime
+		out[group.Group] = farthest
 	}
 	for _, group := range seen.Groups {
 		out[group.ID] = group.Options.MaxNodeProvisionTime
@@ -266,13 +261,6 @@ func past(at, now time.Time) time.Time { return soonest(at, now) }
 
 func soonest(a, b time.Time) time.Time {
 	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
 		return b
 	}
 	return a

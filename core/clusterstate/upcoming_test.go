@@ -66,6 +66,44 @@ func TestANodeOnItsWayOutDoesNotHideOneOnItsWay(t *testing.T) {
 	})
 }
 
+// Case S01, in what our registry keeps of it: of 12 places one is overdue and four are on their way; that three more nodes are still registered while their
+// machines end is neither too many nor too few.
+func TestNodesOnTheirWayOutDoNotDisturbTheSize(t *testing.T) {
+	f := newFleet("g", 0, 20, 12).creating(1)
+	r := newRegistry()
+	r.Observe(see(t0.Add(-16*time.Minute), f))
+	f.ready(10)
+	for _, m := range f.machines[1:4] {
+		m.instance.State = cloudprovider.InstanceDeleting
+	}
+	f.group.Target = 8
+	r.Observe(see(t0.Add(-time.Second), f))
+	r.AfterScaleUp(grown(f, 4, t0.Add(-time.Second)), nil)
+	f.group.Target = 12
+	f.creating(4)
+	state := r.Observe(see(t0, f))
+	got := groupOf(state, f)
+	if got.Counts.Registered != 10 || got.ExpectedDeletions != 3 || got.Counts.LongUnregistered != 1 || got.Upcoming != 4 || got.Missing != 0 || got.WrongSize != nil || len(state.Foreign) != 0 {
+		t.Errorf("group %+v, changes by others %+v", got, state.Foreign)
+	}
+	if got.Request == nil || got.Request.Increase != 4 || !got.ScalingUp {
+		t.Errorf("request %+v", got.Request)
+	}
+}
+
+// Other than S31: the group whose size cannot be read is left out, and the other one is judged as always.
+func TestAGroupWhoseSizeCannotBeReadDisturbsNoOther(t *testing.T) {
+	f, other := newFleet("f", 0, 10, 5).ready(5), newFleet("g", 0, 10, 3).ready(2).creating(1)
+	r := newRegistry()
+	before := groupOf(r.Observe(see(t0, f, other)), other)
+	unreadable := see(t0, other)
+	unreadable.GroupErrors = []cloudprovider.GroupError{{Group: "f", Err: errors.New("no")}}
+	state := r.Observe(unreadable)
+	if diff := cmp.Diff(before, groupOf(state, other)); diff != "" || len(state.Groups) != 1 || !state.Cluster.Healthy {
+		t.Errorf("%d groups, healthy %t; the other one (-before +now):\n%s", len(state.Groups), state.Cluster.Healthy, diff)
+	}
+}
+
 // Case S07: three upcoming, and the two nodes that have not started are named.
 func TestNodesThatHaveNotStartedAreNamed(t *testing.T) {
 	f := newFleet("g", 0, 20, 10).ready(5).unready(1).starting(2, t0.Add(-time.Minute)).creating(1)

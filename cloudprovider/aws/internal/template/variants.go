@@ -53,9 +53,8 @@ func Variants(s Source) ([]cloudprovider.TemplateVariant, error) {
 				key += "/" + choice.Type
 			}
 			node := s.node(key, zone, choice)
-			variants = append(variants, cloudprovider.TemplateVariant{
-				Key: key, Node: node, Pods: pods(node, choice), Weight: max(choice.Weight, 1), Promise: promise,
-			})
+			// The sizes of the group are told in machines, whatever the machines weigh for AWS: each counts one.
+			variants = append(variants, cloudprovider.TemplateVariant{Key: key, Node: node, Pods: pods(node, choice), Weight: 1, Promise: promise})
 		}
 	}
 	return variants, nil

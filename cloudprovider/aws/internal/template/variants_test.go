@@ -99,9 +99,9 @@ func TestVariantsPerZoneAndType(t *testing.T) {
 		"one type in two zones: each zone comes in turn": {
 			source: source([]string{"za", "zb"}, nil, m5Large()), want: []string{"za certain 1", "zb certain 1"},
 		},
-		"two types: either may come": {
+		"two types: either may come, and counts one machine whatever it weighs": {
 			source: source([]string{"za", "zb"}, nil, heavy, m5Large()),
-			want:   []string{"za/m6g.xlarge possible 2", "za/m5.large possible 1", "zb/m6g.xlarge possible 2", "zb/m5.large possible 1"},
+			want:   []string{"za/m6g.xlarge possible 1", "za/m5.large possible 1", "zb/m6g.xlarge possible 1", "zb/m5.large possible 1"},
 		},
 		"of a managed node group labels and taints are not all known": {
 			source: source([]string{"za"}, map[string]string{"eks:nodegroup-name": "ng"}, m5Large()), want: []string{"za possible 1"},
