@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/simulated"
+	"example.com/cluster-autoscaler/processors/status"
 	"example.com/cluster-autoscaler/simulator/simtest"
 )
 
@@ -71,6 +73,29 @@ func TestWhatASimilarGroupRefusesTheOthersTakeOverAtOnceAndNothingIsBoughtTwice(
 				t.Errorf("events: %v", w.events)
 			}
 		})
+	}
+}
+
+func TestTheStatusTellsWhatTheCloudSaidWhenItRefused(t *testing.T) {
+	// R12 and R13.
+	w := newWorld(t, nil, group("g", 0, 9, 0))
+	w.cloud.Inject(simulated.Fault{On: simulated.IncreaseSize, Err: errors.New("out of order")})
+	w.arrive(pods(1, "p", "3")...)
+	w.to(0)
+	if !w.event("FailedToScaleUpGroup", "Scale-up failed for group g: failed to increase node group size: out of order") || w.event("Pod/p-00") {
+		t.Errorf("events %v; want one about the group and none about the pod", w.events)
+	}
+	w.to(10 * time.Second)
+	if !w.event("Pod/p-00 NotTriggerScaleUp", "pod didn't trigger scale-up: 1 in backoff after failed scale-up") {
+		t.Errorf("the pod hears nothing of it: %v", w.events)
+	}
+	var got status.Document
+	if err := yaml.Unmarshal([]byte(w.object().Data["status"]), &got); err != nil {
+		t.Fatal(err)
+	}
+	info := status.BackoffInfo{ErrorCode: "cloudProviderError", ErrorMessage: "failed to increase node group size: out of order"}
+	if up := got.NodeGroups[0].ScaleUp; up.Status != "Backoff" || up.BackoffInfo != info || got.ClusterWide.ScaleUp.Status != "NoActivity" {
+		t.Errorf("the group is %s, %+v, the cluster %s", up.Status, up.BackoffInfo, got.ClusterWide.ScaleUp.Status)
 	}
 }
 

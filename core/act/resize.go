@@ -118,8 +118,8 @@ func (a *Actuator) increase(ctx context.Context, group cloudprovider.NodeGroup, 
 	} else {
 		granted, err = group.IncreaseSize(ctx, delta)
 	}
-	if err != nil {
-		err = fmt.Errorf("resizing node group %s from %d to %d: %w", resize.Group, resize.From, resize.To, err)
+	if err != nil { // in the words that operators know from events and the status
+		err = fmt.Errorf("failed to increase node group size: %w", err)
 	}
 	return granted, err
 }

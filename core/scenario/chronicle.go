@@ -101,10 +101,12 @@ func (c *chronicle) grown(r report.ScaleUp) {
 			placed[verdict.Grown] = append(placed[verdict.Grown], verdict.Pod)
 		}
 	}
-	for _, outcome := range sortedBy(r.Outcomes, func(o report.ResizeOutcome) string { return string(o.Group) }) {
-		if outcome.Granted > 0 {
+	outcomes := sortedBy(r.Outcomes, func(o report.ResizeOutcome) string { return string(o.Group) })
+	for i, outcome := range outcomes {
+		again := i > 0 && outcomes[i-1].Group == outcome.Group
+		if total := granted(outcomes[i:], outcome.Group); total > 0 && !again { // a group may grow several times within one iteration
 			c.w.tell(scaleUp{
-				c.about("ScaleUp"), string(outcome.Group), outcome.From, outcome.From + outcome.Granted, podNames(placed[outcome.Group]), choice(r, outcome.Group),
+				c.about("ScaleUp"), string(outcome.Group), outcome.From, outcome.From + total, podNames(placed[outcome.Group]), choice(r, outcome.Group),
 			})
 		}
 		if outcome.Err != nil {
@@ -115,35 +117,64 @@ func (c *chronicle) grown(r report.ScaleUp) {
 	}
 }
 
-// choice says in the expander's words why the group was taken.
+// granted is by how much the group grew in all.
+func granted(outcomes []report.ResizeOutcome, group cloudprovider.GroupID) int {
+	sum := 0
+	for _, outcome := range outcomes {
+		if outcome.Group == group {
+			sum += outcome.Granted
+		}
+	}
+	return sum
+}
+
+// choice says in the expander's words why the group was taken, or together with which one.
 func choice(r report.ScaleUp, group cloudprovider.GroupID) string {
+	option, found := optionOf(r, group)
+	if !found {
+		return "raised to its minimum"
+	}
 	var dropped []string
 	by := ""
-	for _, option := range r.Options {
-		if reason, ok := option.Reason.(report.DroppedByExpander); ok {
-			name := string(option.Group)
-			if reason.Detail != "" {
-				name += " (" + reason.Detail + ")"
-			}
-			dropped, by = append(dropped, name), reason.Expander
-		}
-	}
-	for _, option := range r.Options {
-		if option.Group != group {
+	for _, other := range r.Options {
+		reason, ok := other.Reason.(report.DroppedByExpander)
+		if !ok || slices.Contains(option.Similar, other.Group) {
 			continue
 		}
-		text := fmt.Sprintf("%s for %s, %.0f %% unused", counted(option.Nodes, "node"), counted(option.Pods, "pod"), 100*option.Waste)
-		switch {
-		case len(r.Options) == 1:
-			return "the only option: " + text
-		case by != "":
-			slices.Sort(dropped)
-			return fmt.Sprintf("%s prefers it to %s: %s", by, strings.Join(dropped, ", "), text)
-		default:
-			return text
+		name := string(other.Group)
+		if reason.Detail != "" {
+			name += " (" + reason.Detail + ")"
+		}
+		dropped, by = append(dropped, name), reason.Expander
+	}
+	text := fmt.Sprintf("%s for %s, %.0f %% unused", counted(option.Nodes, "node"), counted(option.Pods, "pod"), 100*option.Waste)
+	if len(option.Similar) > 0 {
+		text += fmt.Sprintf(", spread over %s", counted(1+len(option.Similar), "similar group"))
+	}
+	switch {
+	case by != "":
+		slices.Sort(dropped)
+		return fmt.Sprintf("%s prefers it to %s: %s", by, strings.Join(dropped, ", "), text)
+	case len(r.Options) == 1:
+		return "the only option: " + text
+	default:
+		return text
+	}
+}
+
+// optionOf is the option that was carried out for the group: its own, else that of a similar one.
+func optionOf(r report.ScaleUp, group cloudprovider.GroupID) (report.Option, bool) {
+	for _, option := range r.Options {
+		if option.Group == group && option.Chosen {
+			return option, true
 		}
 	}
-	return "balanced with a similar group, or raised to its minimum"
+	for _, option := range r.Options {
+		if option.Chosen && slices.Contains(option.Similar, group) {
+			return option, true
+		}
+	}
+	return report.Option{}, false
 }
 
 func counted(n int, what string) string {
