@@ -144,7 +144,12 @@ func (t *Teller) logRepair(outcome report.RepairOutcome) {
 
 func logDecisions(logger klog.Logger, r report.Report) {
 	for _, option := range r.ScaleUp.Options {
-		logger.Info("Option", "nodeGroup", option.Group, "nodes", option.Nodes, "pods", option.Pods, "waste", option.Waste, "chosen", option.Chosen)
+		reason := ""
+		if option.Reason != nil {
+			reason = option.Reason.String()
+		}
+		logger.Info("Option", "nodeGroup", option.Group, "nodes", option.Nodes, "pods", option.Pods, "waste", option.Waste, "chosen", option.Chosen,
+			"reason", reason)
 	}
 	for _, group := range r.ScaleUp.Skipped {
 		logger.Info("Skipped node group", "nodeGroup", group.Group, "reason", group.Reason.Code(), "detail", group.Reason.String())

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +117,7 @@ func request(asked Question) *grpcplugin.BestOptionsRequest {
 	for _, option := range asked.Options {
 		out.Options = append(out.Options, &grpcplugin.Option{
 			NodeGroupId: string(option.Group),
-			NodeCount:   int32(min(option.Nodes, 1<<31-1)), //nolint:gosec // it was cut to fit
+			NodeCount:   int32(min(option.Nodes, math.MaxInt32)),
 			Debug:       fmt.Sprintf("%d nodes of %s for %d pods", option.Nodes, option.Group, len(option.Pods)),
 			PodBytes:    podBytes(option.Pods, encoded),
 		})

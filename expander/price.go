@@ -59,7 +59,7 @@ func (p *prices) keep(_ context.Context, asked Question) answer {
 		}
 	}
 	if !priced {
-		return p.unpriced(asked.Options, errors.Join(errs...))
+		return p.unpriced(asked.Options, errs)
 	}
 	out := answer{why: map[int]string{}}
 	if p.state.becomes("") {
@@ -79,20 +79,12 @@ func (p *prices) keep(_ context.Context, asked Question) answer {
 }
 
 // unpriced keeps all options, because none has a score.
-func (p *prices) unpriced(options []Option, why error) answer {
+func (p *prices) unpriced(options []Option, errs []error) answer {
 	out := answer{kept: all(options)}
-	if why != nil && p.state.becomes("no prices") {
-		out.notices = []report.Notice{{Message: fmt.Sprintf("expander price: no option has a score, so none is preferred: %v", firstOf(why))}}
+	if len(errs) > 0 && p.state.becomes("no prices") { // the others mostly say the same as the first
+		out.notices = []report.Notice{{Message: fmt.Sprintf("expander price: no option has a score, so none is preferred: %v", errs[0])}}
 	}
 	return out
-}
-
-// firstOf is the first of joined errors; the others mostly say the same.
-func firstOf(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it was joined a moment ago
-		return joined.Unwrap()[0]
-	}
-	return err
 }
 
 // bill adds up prices of pods. Most pods are in several options and are asked for once.
@@ -103,13 +95,14 @@ type bill struct {
 }
 
 func (p *prices) bill() bill {
-	ballast, err := p.of.PodPricePerHour(ballast())
-	if err != nil || !usable(ballast) {
-		ballast = 0
+	price, err := p.of.PodPricePerHour(ballast())
+	if err != nil || !usable(price) {
+		price = 0
 	}
-	return bill{price: map[*corev1.Pod]float64{}, ballast: ballast}
+	return bill{price: map[*corev1.Pod]float64{}, ballast: price}
 }
 
+// ballast is the small pod whose price steadies the ratio.
 func ballast() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "ballast"},

@@ -67,6 +67,15 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 		"an unknown cloud":     {args: []string{"-f", maxSize, "--cloud-provider=nimbus"}, want: 2, stderr: "want one of: aws, digitalocean, simulated"},
 		"a flag without value": {args: []string{"-f"}, want: 2, stderr: "-f: want a value behind it"},
 		"help":                 {args: []string{"--help"}, want: 0, stdout: "simulate -f FILE"},
+		"an expander that is asked elsewhere": {
+			args: []string{"-f", maxSize, "--expander=grpc,least-waste", "--grpc-expander-url=choose:7000", "--grpc-expander-cert=/nowhere"}, want: 0, stdout: "NODE GROUP",
+			stderr: "warning: --expander: grpc is left out in a simulation, whose outcome no other process decides\n" +
+				"warning: these flags have no meaning in a simulation: --grpc-expander-cert, --grpc-expander-url\n",
+		},
+		"prices of a cloud that has none": {
+			args: []string{"-f", maxSize, "--expander=price", "--cloud-provider=aws"}, want: 0, stdout: "NODE GROUP",
+			stderr: "warning: --expander: with --cloud-provider=aws the controller does not start with price, for want of prices; here they are those of the scenario\n",
+		},
 		"flags without a meaning": {
 			args: []string{"-f", maxSize, "--kubeconfig=/k", "--leader-elect=false", "--cloud-provider=aws"}, want: 0,
 			stdout: "NODE GROUP", stderr: "warning: these flags have no meaning in a simulation: --kubeconfig, --leader-elect\n",

@@ -1,7 +1,6 @@
 package prioritymap
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -80,7 +79,7 @@ func Parse(text string) (Map, error) {
 
 // document is the root of the only document.
 func document(text string) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var first yaml.Node
 	if err := decoder.Decode(&first); err != nil {
 		if errors.Is(err, io.EOF) {
