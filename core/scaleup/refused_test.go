@@ -3,9 +3,11 @@ package scaleup_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/report"
@@ -228,5 +230,52 @@ func TestACallThatWasCutShortIsNotMadeElsewhere(t *testing.T) {
 	}.grow(t)
 	if len(grown.Outcomes) != 1 || grown.Result != report.ScaleUpError {
 		t.Errorf("%d writes with result %s, want one and an error", len(grown.Outcomes), grown.Result)
+	}
+}
+
+func TestAGroupThatWasCreatedIsToldOfByTheNameThatItHasNow(t *testing.T) {
+	grown := world{
+		groups: []group{{id: "new", max: 9, theoretical: true, variants: machine("2")}}, pods: big(2),
+		renames: map[cloudprovider.GroupID]cloudprovider.GroupID{"new": "new-1"},
+	}.grow(t)
+	if diff := cmp.Diff(map[string]string{"p-00": "Triggered by new-1", "p-01": "Triggered by new-1"}, verdicts(grown)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPodsThatFindRoomBecauseOfNewNodesAreHelpedByThem(t *testing.T) {
+	// C33: new nodes even out the spread over host names, and so let pods onto the nodes that exist.
+	w := world{groups: []group{zone("a", 0, 10), zone("b", 0, 10)}, balancing: balanced(), first: true}
+	for _, p := range many(12, "p", "500m") {
+		w.pods = append(w.pods, p.Label("app", "a").Spread(corev1.LabelHostname, 1, "app", "a"))
+	}
+	w = w.on("", simtest.Node("n1").CPU("2"), "").on("", simtest.Node("n2").CPU("600m"), "")
+	grown := w.grow(t)
+	if len(sizes(grown)) != 2 {
+		t.Errorf("sizes %v, want that both groups grow", sizes(grown))
+	}
+	for pod, v := range verdicts(grown) {
+		if !strings.HasPrefix(v, "Triggered by ") && !strings.HasPrefix(v, "Fits") {
+			t.Errorf("%s: %s", pod, v)
+		}
+	}
+}
+
+func TestGroupsAreEstimatedAnewOnlyIfSomethingHasChanged(t *testing.T) {
+	w := world{
+		groups: []group{zone("a", 0, 10), {id: "b", max: 10, variants: machine("4")}, {id: "c", max: 10, variants: machine("8")}}, pods: big(4), first: true,
+		refuse: refusing{"a": none("a"), "b": none("b"), "c": none("c")},
+	}
+	in := w.in(t)
+	estimates := 0
+	in.GroupBudget = func() scaleup.Budget { estimates++; return spent(false) }
+	if grown := scaleup.Grow(t.Context(), in, w.choose(t), w.act); len(grown.Outcomes) != 3 || estimates != 3 {
+		t.Errorf("%d groups were asked after %d estimates, want 3 after 3", len(grown.Outcomes), estimates)
+	}
+	w.balancing, w.groups[1].variants = balanced(), zone("b", 0, 10).variants
+	in = w.in(t)
+	in.GroupBudget, estimates = func() scaleup.Budget { estimates++; return spent(false) }, 0
+	if grown := scaleup.Grow(t.Context(), in, w.choose(t), w.act); len(grown.Outcomes) != 3 || estimates != 4 {
+		t.Errorf("%d groups were asked after %d estimates, want 3 after 4: b has lost the room of a", len(grown.Outcomes), estimates)
 	}
 }

@@ -58,7 +58,9 @@ type world struct {
 	budget      scaleup.Budget
 	refuse      map[cloudprovider.GroupID]error
 	// grants is how much groups grant that refuse the rest.
-	grants   map[cloudprovider.GroupID]int
+	grants map[cloudprovider.GroupID]int
+	// renames are the ids of groups since they were created.
+	renames  map[cloudprovider.GroupID]cloudprovider.GroupID
 	parallel bool // whether the cloud is asked for all at once
 	first    bool // whether the first option is taken, whatever it is
 	// balancing are the flags; nil: balancing is off.
@@ -152,6 +154,9 @@ func (w world) act(_ context.Context, resizes []report.Resize) ([]report.ResizeO
 	var out []report.ResizeOutcome
 	for _, r := range resizes {
 		outcome := report.ResizeOutcome{Resize: r, At: now, Granted: r.To - r.From}
+		if name := w.renames[r.Group]; name != "" {
+			outcome.Group = name
+		}
 		if err := w.refuse[r.Group]; err != nil {
 			outcome.Granted, outcome.Err = min(w.grants[r.Group], r.To-r.From), err
 		}
