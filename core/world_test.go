@@ -190,7 +190,7 @@ func logging(tb testing.TB, verbosity int) (context.Context, fmt.Stringer) {
 
 // build makes what outlives the autoscaler's process: the cluster.
 func (w *world) build() {
-	real, err := observation.NewSource(w.client, w.cloud, w.clock, w.observationOptions())
+	real, err := observation.NewSource(w.client, w.cloud, w.clock, core.ObservationOptions(w.options))
 	w.must(err)
 	real.AssumeSynced()
 	w.source = &source{Source: real, woken: make(chan struct{}, 1)}
@@ -201,23 +201,6 @@ func (w *world) build() {
 	w.must(f.Apps().V1().ReplicaSets().Informer().GetStore().Add(&appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "rs", UID: "ReplicaSet-rs"},
 	}))
-}
-
-func (w *world) observationOptions() observation.Options {
-	o, d := w.options, w.options.NodeGroupDefaults
-	return observation.Options{
-		BypassedSchedulers: o.Pods.BypassedSchedulers, ExpendableCutoff: o.Pods.ExpendablePriorityCutoff, Taints: core.TaintRules(o.Templates),
-		GroupDefaults: observation.GroupOptions{
-			ScaleDownUtilizationThreshold: d.ScaleDownUtilizationThreshold, ScaleDownGPUUtilizationThreshold: d.ScaleDownGPUUtilizationThreshold,
-			ScaleDownUnneededTime: d.ScaleDownUnneededTime, ScaleDownUnreadyTime: d.ScaleDownUnreadyTime,
-			MaxNodeProvisionTime: d.MaxNodeProvisionTime, MaxNodeStartupTime: d.MaxNodeStartupTime,
-			IgnoreDaemonSetsUtilization: d.IgnoreDaemonSetsUtilization,
-		},
-		Limits: cloudprovider.ResourceLimits{
-			Min: map[string]int64{"cpu": o.Limits.Cores.Min, "memory": o.Limits.Memory.Min},
-			Max: map[string]int64{"cpu": o.Limits.Cores.Max, "memory": o.Limits.Memory.Max},
-		},
-	}
 }
 
 // boot starts a process of the autoscaler that remembers nothing.

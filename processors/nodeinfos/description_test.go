@@ -199,8 +199,11 @@ func TestALearntTemplateHasTheDaemonSetsOfToday(t *testing.T) {
 		"another one of the name was made":  {[]*appsv1.DaemonSet{kept, renewed(gone, later)}, []string{"gone", "kept"}},
 		"one that was made since runs once": {[]*appsv1.DaemonSet{kept, gone, since}, []string{"gone", "kept", "since"}},
 	} {
-		for pass := range 2 { // what is added is not learnt
-			w.sets = tc.sets
+		for pass := range 2 { // what is added is not learnt, whether the cloud describes the node or not
+			w.sets, w.variants = tc.sets, nil
+			if pass == 1 {
+				w.variants = []cloudprovider.TemplateVariant{cloudVariant("", simtest.Node("cloud"))}
+			}
 			built := nodeinfos.Build(w.in(t))
 			if got := owners(built.Templates[group]); !slices.Equal(got, tc.want) {
 				t.Errorf("%s, pass %d: the template runs %v, want %v", name, pass, got, tc.want)
