@@ -315,7 +315,9 @@ func groupIDs(seen observation.Observation) []cloudprovider.GroupID {
 		ids = append(ids, seen.Groups[i].ID)
 	}
 	for _, trouble := range seen.GroupErrors {
-		ids = append(ids, trouble.Group)
+		if !slices.Contains(ids, trouble.Group) { // it may be known from older data
+			ids = append(ids, trouble.Group)
+		}
 	}
 	return ids
 }
