@@ -59,6 +59,22 @@ func TestRoomIsMadeForPodsThatAreYetToComeAndOnlyOnce(t *testing.T) {
 	}
 }
 
+func TestTheLogTellsOfControllersWhosePodsAreYetToCome(t *testing.T) {
+	w := newWorld(t, []string{"--enable-proactive-scaleup", "--enable-graceful-degradation", "--pending-pods-batching-timeout=0s"}, group("g", 0, 50, 0))
+	w.ctx, w.logs = logging(t, 1)
+	w.boot()
+	w.wants(10)
+	w.arrive(pods(2, "first", "1")...)
+	w.to(0)
+	for _, text := range []string{
+		`Pods yet to come kind="ReplicaSet" controller="default/rs" missing=8 injected=8`, "The search for room was too slow unreached=10 loops=1",
+	} {
+		if !strings.Contains(w.logs.String(), text) {
+			t.Errorf("the log does not say %q:\n%s", text, w.logs)
+		}
+	}
+}
+
 func TestWithoutTheFlagNobodyLooksForMissingPods(t *testing.T) {
 	w := newWorld(t, nil, group("g", 0, 50, 0))
 	w.wants(10)

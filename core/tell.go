@@ -154,6 +154,13 @@ func logDecisions(logger klog.Logger, r report.Report) {
 	for _, group := range r.ScaleUp.Skipped {
 		logger.Info("Skipped node group", "nodeGroup", group.Group, "reason", group.Reason.Code(), "detail", group.Reason.String())
 	}
+	for _, i := range r.ScaleUp.Injected {
+		logger.Info("Pods yet to come", "kind", i.Kind, "controller", klog.KRef(i.Namespace, i.Name), "missing", i.Missing, "injected", i.Injected,
+			"dropped", i.Dropped, "fitting", i.Fitting, "triggered", i.Triggered, "awaiting", i.Awaiting, "unhelped", i.Unhelped, "backedOff", i.BackedOff)
+	}
+	if told := r.ScaleUp.Degraded; told != nil {
+		logger.Info("The search for room was too slow", "unreached", told.Unreached, "loops", told.Loops)
+	}
 	for _, node := range r.ScaleDown.Unneeded {
 		logger.Info("Unneeded node", "node", node.Node, "nodeGroup", node.Group, "since", node.Since, "drain", node.Drain)
 	}
