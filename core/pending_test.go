@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/cluster-autoscaler/core"
+	"example.com/cluster-autoscaler/core/config"
+	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/simulator/simtest"
 )
@@ -218,5 +221,25 @@ func TestWhoTakesRoom(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheFlagsThatSayWhatIsReadReachTheSource(t *testing.T) {
+	for flag, told := range map[string]func(observation.Options) bool{
+		"--enable-proactive-scaleup":          func(o observation.Options) bool { return o.Controllers },
+		"--enable-csi-node-aware-scheduling":  func(o observation.Options) bool { return o.AwaitDrivers },
+		"--allowed-scheduler-names=volcano":   func(o observation.Options) bool { return len(o.AllowedSchedulers) == 1 },
+		"--bypassed-scheduler-names=volcano":  func(o observation.Options) bool { return len(o.BypassedSchedulers) == 1 },
+		"--expendable-pods-priority-cutoff=7": func(o observation.Options) bool { return o.ExpendableCutoff == 7 },
+	} {
+		for _, given := range [][]string{{"--cloud-provider=simulated"}, {"--cloud-provider=simulated", flag}} {
+			parsed, err := config.Parse(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(core.ObservationOptions(parsed.Options)); got != (len(given) > 1) {
+				t.Errorf("given %v, %s is told: %t", given, flag, got)
+			}
+		}
 	}
 }
