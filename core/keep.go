@@ -137,7 +137,7 @@ func (t *Teller) put(ctx context.Context, memory *Memory) (*corev1.ConfigMap, er
 // complain logs that the object cannot be used, unless that is known.
 func (t *Teller) complain(ctx context.Context, err error, what string) {
 	if errors.Is(ctx.Err(), context.Canceled) || t.failing {
-		t.logger.V(verboseDecision).Info(what, "err", err)
+		t.logger.V(verboseVerdict).Info("The status is still out of reach", "err", err)
 		return
 	}
 	t.failing = true

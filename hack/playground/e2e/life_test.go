@@ -47,21 +47,34 @@ func TestAStandbyIsHealthyAndTakesOverAsSoonAsTheLeaseIsFree(t *testing.T) {
 	t.Logf("The standby took over within %.1f s", time.Since(released).Seconds())
 }
 
-func TestSIGTERMReleasesTheLeaseAndTakesTheStatusAway(t *testing.T) {
-	s := parallelStory(t)
-	s.group(workers(0, 5, 0))
-	a := s.installed("ca")
-	s.waitLoops(30 * time.Second)
-	if holder := s.leaseHolder(); holder == "" {
-		t.Error("nobody holds the Lease while the autoscaler runs")
-	}
-	s.endGracefully(a)
-	if holder := s.leaseHolder(); holder != "" {
-		t.Errorf("%q holds the Lease after the end", holder)
-	}
-	_, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "cluster-autoscaler-status", metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("reading the status after the end: error %v, want NotFound", err)
+func TestSIGTERMReleasesTheLeaseAndKeepsTheStatusWhileItCarriesState(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags []string
+		kept  bool
+	}{
+		"with state":    {nil, true},
+		"without state": {[]string{"--persist-state=false"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := parallelStory(t)
+			s.group(workers(0, 5, 0))
+			a := s.installed("ca", test.flags...)
+			s.waitLoops(30 * time.Second)
+			if holder := s.leaseHolder(); holder == "" {
+				t.Error("nobody holds the Lease while the autoscaler runs")
+			}
+			s.endGracefully(a)
+			if holder := s.leaseHolder(); holder != "" {
+				t.Errorf("%q holds the Lease after the end", holder)
+			}
+			object, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "cluster-autoscaler-status", metav1.GetOptions{})
+			switch {
+			case !test.kept && !apierrors.IsNotFound(err):
+				t.Errorf("reading the status after the end: error %v, want NotFound", err)
+			case test.kept && (err != nil || !strings.Contains(object.Data["status"], "autoscalerStatus: Initializing") || object.Data["state"] == ""):
+				t.Errorf("the status after the end: %v, error %v; want it to initialize and to carry state", object, err)
+			}
+		})
 	}
 }
 

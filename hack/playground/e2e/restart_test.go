@@ -2,15 +2,23 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	syaml "sigs.k8s.io/yaml"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
 	"example.com/cluster-autoscaler/hack/playground/autoscaler"
+	"example.com/cluster-autoscaler/hack/playground/cluster"
 )
 
 // A purchase that the cloud has carried out is never made again, and one that it hasn't is made once, wherever the process dies.
@@ -166,3 +174,124 @@ func (s *story) endGracefully(a *autoscaler.Autoscaler) {
 
 // tail is the last lines of a log.
 func tail(log string) string { return log[max(0, len(log)-2000):] }
+
+// chartRole and chartNamespaced are the rights that the chart of the autoscaler that operators know gives: in the cluster, and in its own
+// namespace. Ours needs no others for what it keeps over restarts.
+const (
+	chartRole = `
+- {apiGroups: [""], resources: [events, endpoints], verbs: [create, patch]}
+- {apiGroups: [""], resources: [pods/eviction], verbs: [create]}
+- {apiGroups: [""], resources: [pods/status], verbs: [update]}
+- {apiGroups: [""], resources: [endpoints], resourceNames: [cluster-autoscaler], verbs: [get, update]}
+- {apiGroups: [""], resources: [nodes], verbs: [watch, list, get, update]}
+- {apiGroups: [""], resources: [podtemplates], verbs: [get, list, watch, create, update, patch]}
+- {apiGroups: [resource.k8s.io], resources: [resourceslices, deviceclasses, resourceclaims], verbs: [watch, list, get]}
+- {apiGroups: [""], resources: [namespaces, pods, services, replicationcontrollers, persistentvolumeclaims, persistentvolumes], verbs: [watch, list, get]}
+- {apiGroups: [batch], resources: [jobs, cronjobs], verbs: [watch, list, get]}
+- {apiGroups: [batch, extensions], resources: [jobs], verbs: [get, list, patch, watch]}
+- {apiGroups: [extensions], resources: [replicasets, daemonsets], verbs: [watch, list, get]}
+- {apiGroups: [policy], resources: [poddisruptionbudgets], verbs: [watch, list]}
+- {apiGroups: [apps], resources: [daemonsets, deployments, replicasets, statefulsets], verbs: [watch, list, get]}
+- {apiGroups: [storage.k8s.io], resources: [storageclasses, csinodes, csidrivers, csistoragecapacities, volumeattachments], verbs: [watch, list, get]}
+- {apiGroups: [""], resources: [configmaps], verbs: [list, watch, get]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [cluster-autoscaler], verbs: [get, update]}
+`
+	chartNamespaced = `
+- {apiGroups: [""], resources: [configmaps], verbs: [create]}
+- {apiGroups: [""], resources: [configmaps], resourceNames: [cluster-autoscaler-status], verbs: [delete, get, update]}
+`
+)
+
+// installChart is install with the rights of the chart in the place of the manifest's. change may alter those in the namespace.
+func (s *story) installChart(change func(*rbacv1.Role)) types.NamespacedName {
+	s.t.Helper()
+	var inCluster, namespaced []rbacv1.PolicyRule
+	if err := errors.Join(syaml.UnmarshalStrict([]byte(chartRole), &inCluster), syaml.UnmarshalStrict([]byte(chartNamespaced), &namespaced)); err != nil {
+		s.t.Fatal(err)
+	}
+	account := s.install(func(role *rbacv1.ClusterRole) { role.Rules = inCluster })
+	roles := s.cluster.Client.RbacV1().Roles(s.namespace)
+	role, err := roles.Get(s.t.Context(), accountName, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	role.Rules = namespaced
+	if change != nil {
+		change(role)
+	}
+	if _, err := roles.Update(s.t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	return account
+}
+
+// What one process has learnt the next one knows, with no more rights than installations have: a group that refused is not asked again, and what was
+// bought is waited for.
+func TestWhatAKilledProcessKnewIsKnownToTheNextWithTheRightsOfTheChart(t *testing.T) {
+	s := parallelStory(t)
+	refusing := s.group(cluster.NodeGroup{Name: "refusing", Type: "m5.4xlarge", Max: 5, Labels: map[string]string{"kind": "refusing"}})
+	lasting := awstest.Timing{Request: 8 * time.Second, Launch: 8 * time.Second, HealthCheck: time.Second, Terminate: 300 * time.Millisecond, Linger: time.Second}
+	bought := s.group(cluster.NodeGroup{Name: "bought", Type: "m5.large", Max: 5, Labels: map[string]string{"kind": "bought"}, Timing: lasting})
+	defer s.cluster.AWS.Inject(awstest.Fault{
+		Action: "SetDesiredCapacity", Group: refusing, Count: awstest.Always,
+		Effect: awstest.ErrorAnswer{Status: 400, Code: "AccessDenied", Message: "not authorized to perform autoscaling:SetDesiredCapacity"},
+	})()
+	account := s.installChart(nil)
+	flags := append(s.hasty(), "--scale-down-unneeded-time=10m", "--v=1")
+	of := func(kind string) func(*corev1.PodTemplateSpec) {
+		return func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector["kind"] = kind }
+	}
+	s.deployment("never", 1, "1200m", "1Gi", of("refusing"))
+	s.deployment("web", 2, "1200m", "1Gi", of("bought"))
+	first := s.autoscaler("first", account, flags...)
+	s.eventually(60*time.Second, "both groups are asked, and the state says so", func(ctx context.Context) (bool, string, error) {
+		object, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
+		if err != nil {
+			return false, "", ignoreNotFound(err)
+		}
+		asked := len(s.purchases(refusing)) == 1 && len(s.purchases(bought)) == 1
+		return asked && object.Data["state"] != "" && strings.Contains(object.Data["status"], "setAside"), object.Data["status"], nil
+	})
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := s.autoscaler("second", account, flags...)
+	s.eventually(40*time.Second, "the next process has taken over", func(context.Context) (bool, string, error) {
+		log := logOf(t, second)
+		return strings.Contains(log, "Took over what an earlier process remembered"), tail(log), nil
+	})
+	s.waitRunning(60*time.Second, "web", 2)
+	s.always(3*time.Second, "nobody is asked again", func(context.Context) (bool, string, error) {
+		counts := fmt.Sprintf("%d and %d calls, desired %d", len(s.purchases(refusing)), len(s.purchases(bought)), s.desired(bought))
+		return counts == "1 and 1 calls, desired 2", counts, nil
+	})
+	for _, a := range []*autoscaler.Autoscaler{first, second} {
+		if log := logOf(t, a); strings.Contains(log, "status ConfigMap") || strings.Contains(log, "Cannot read what an earlier process has left") {
+			t.Errorf("trouble with the status: %s", tail(log))
+		}
+	}
+}
+
+func TestAStatusThatMayNotBeUpdatedIsOneLineInTheLog(t *testing.T) {
+	s := parallelStory(t)
+	group := s.group(workers(0, 5, 0))
+	account := s.installChart(func(role *rbacv1.Role) {
+		for i, rule := range role.Rules {
+			role.Rules[i].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return verb == "update" })
+		}
+	})
+	a := s.autoscaler("ca", account, append(s.hasty(), "--scale-down-unneeded-time=10m")...)
+	s.deployment("web", 1, "1200m", "1Gi")
+	s.waitRunning(60*time.Second, "web", 1)
+	s.always(3*time.Second, "the log has one line about it", func(context.Context) (bool, string, error) {
+		lines := strings.Count(logOf(t, a), "Cannot write the status")
+		return lines == 1, fmt.Sprintf("%d lines", lines), nil
+	})
+	if s.desired(group) != 1 {
+		t.Errorf("desired is %d, want 1", s.desired(group))
+	}
+	// The object could be made, so that events about the cluster have something to stand on.
+	s.waitEvent(10*time.Second, "ConfigMap", "cluster-autoscaler-status", "ScaledUpGroup", group)
+}
