@@ -61,7 +61,7 @@ func survey(in In) map[cloudprovider.GroupID]*groupExamples {
 			}
 			continue
 		}
-		if csi := in.Snapshot.CSINode(node.Name); group.attach == nil && csi != nil && len(csi.Spec.Drivers) > 0 {
+		if group.attach == nil && limited(in.Snapshot.CSINode(node.Name)) {
 			group.attach = node
 		}
 		at := slices.IndexFunc(group.good, func(e example) bool { return e.place == place })
