@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +100,12 @@ func TestBalancing(t *testing.T) {
 				groups: []group{pooled("a", 2, 10), device("b", 2), pooled("c", 2, 10)}, pods: big(6), limits: map[string]int64{"t4": 0}, balancing: by("pool"),
 			},
 			sizes: []string{"a 2->5", "c 2->5"},
+		},
+		"similar groups use up a limit together": {
+			world: world{
+				groups: []group{pooled("a", 0, 10), device("b", 0), device("c", 0)}, pods: big(6), limits: map[string]int64{"t4": 3}, balancing: by("pool"),
+			},
+			sizes: []string{"a 0->2", "b 0->2", "c 0->1"},
 		},
 		"B11: so is one in back-off": {
 			world: world{
@@ -262,6 +270,36 @@ func TestAPodThatOnlySomeVariantsOfTheSimilarGroupFitKeepsItApart(t *testing.T) 
 	}
 }
 
+func TestAGroupThatHasHadItsAttemptTakesNoPart(t *testing.T) {
+	one, other := mixed(5), mixed(5)
+	other.id = "other"
+	w := world{
+		groups: []group{one, other}, balancing: balanced(), pods: []simtest.PodBuilder{pod("p", "2").NodeSelector(corev1.LabelInstanceTypeStable, "k2")},
+	}
+	for name, tc := range map[string]struct {
+		tried cloudprovider.GroupID
+		want  string
+	}{
+		"without an attempt they are similar": {"", "[mix [other]] [other [mix]]"},
+		"for the pod that it was made for":    {"other", "[mix []]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.attempts = map[scaleup.Attempt]time.Time{{Pod: "pod-default-p", Group: tc.tried}: now.Add(time.Minute)}
+			c, err := scaleup.Options(t.Context(), w.in(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, o := range c.Options {
+				got = append(got, fmt.Sprint([]any{o.Group, o.Similar}))
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestAllOrNothing(t *testing.T) {
 	whole := func(g ...group) world { return world{groups: g, whole: true} }
 	with := func(w world, n int) world { w.pods = big(n); return w }
@@ -281,6 +319,11 @@ func TestAllOrNothing(t *testing.T) {
 		"V19: a group that grows as a whole holds them": {with(whole(atomic), 3), []string{"g 0->3"}, ""},
 		"V19: or does not": {
 			with(whole(atomic), 4), nil, "Unschedulable; g: not all pods would fit and scale-up is using all-or-nothing strategy",
+		},
+		"a group that would be created too small is only taken beside another one": {
+			with(world{
+				groups: []group{{id: "new", max: 2, theoretical: true, variants: zone("new", 0, 0).variants}, zone("b", 0, 2)}, whole: true, balancing: balanced(), first: true,
+			}, 4), []string{"b 0->2", "new 0->2"}, "",
 		},
 		"a limit that cuts the plan forbids it": {
 			with(world{groups: []group{zone("a", 0, 5)}, whole: true, limits: map[string]int64{"cpu": 4}}, 3), nil,
@@ -336,8 +379,14 @@ func TestGroupsThatDoNotExistYetAreNotTold(t *testing.T) {
 	if diff := cmp.Diff(want, verdicts(grown)); diff != "" || grown.Considered != 2 {
 		t.Errorf("%d groups considered: %s", grown.Considered, diff)
 	}
-	w.pods = many(1, "p", "2")
-	w.groups[0].max = 0
+	w.pods, w.groups[1].variants, w.groups[0].max, w.groups[0].variants = many(2, "p", "4"), machine("2"), 1, machine("4")
+	want = map[string]string{
+		"p-00": "Triggered by a; c: in backoff after failed scale-up", "p-01": "Awaiting; a: estimate ended at 1 nodes; c: in backoff after failed scale-up",
+	}
+	if diff := cmp.Diff(want, verdicts(w.grow(t))); diff != "" {
+		t.Errorf("with a reason of its own: %s", diff)
+	}
+	w.pods, w.groups[0].max, w.groups[0].variants = many(1, "p", "2"), 0, machine("2")
 	if diff := cmp.Diff([]string{"b 0->1"}, sizes(w.grow(t))); diff != "" {
 		t.Error(diff)
 	}

@@ -3,7 +3,6 @@ package scaleup_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,6 +107,21 @@ func TestWhatIsRefusedIsPlannedAnew(t *testing.T) {
 			}),
 			result: report.ScaleUpSuccessful, sizes: []string{"a 1->4", "b 2->3", "c 3->4", "a 4->5"},
 		},
+		"also for pods of nodes that they cut off": {
+			world: world{
+				groups: []group{zone("a", 0, 9), zone("b", 0, 9)}, pods: big(6), balancing: balanced(), first: true, parallel: true,
+				refuse: refusing{"a": none("a")}, limits: map[string]int64{"cpu": 8}, // 4 nodes, of which a refuses 2
+			},
+			result: report.ScaleUpSuccessful, sizes: []string{"b 0->2", "b 2->4"},
+		},
+		"and what may have been bought": {
+			world: world{
+				groups: []group{zone("c", 0, 9), zone("a", 0, 9), zone("b", 0, 9)}, pods: big(9), balancing: balanced(), first: true, parallel: true,
+				refuse: refusing{"c": none("c"), "a": &cloudprovider.TransientError{OutcomeUnknown: true, Err: errors.New("cut off")}},
+				limits: map[string]int64{"cpu": 12}, // 6 nodes, 2 of each group
+			},
+			result: report.ScaleUpSuccessful, sizes: []string{"b 0->2", "b 2->4"},
+		},
 		"so does the number of nodes of the cluster": {
 			world: with(six, func(w *world) {
 				w.groups = append([]group{{id: "d", max: 9, variants: machine("2")}}, w.groups...) // takes what is left, but there is room for one only
@@ -142,6 +156,13 @@ func TestWhatIsRefusedIsPlannedAnew(t *testing.T) {
 				w.refuse, w.parallel = refusing{"b": none("b")}, true
 			}),
 			result: report.ScaleUpSuccessful, sizes: []string{"new 0->3"},
+		},
+		"R08: by the groups in turn": {
+			world: with(six, func(w *world) {
+				w.groups, w.limits = []group{zone("a", 0, 9), zone("b", 0, 9)}, map[string]int64{"cpu": 8}
+			}),
+			result: report.ScaleUpSuccessful, sizes: []string{"a 0->2", "b 0->2"},
+			pods: map[string]string{"p-01": "Triggered by a", "p-03": "Triggered by b", "p-04": "Triggered by a", "p-05": "Triggered by a"},
 		},
 		"R08: pods of nodes that a limit cuts off count as helped": {
 			world: with(six, func(w *world) { w.groups, w.limits = []group{zone("a", 0, 9)}, map[string]int64{"cpu": 2} }), result: report.ScaleUpSuccessful,
@@ -243,21 +264,51 @@ func TestAGroupThatWasCreatedIsToldOfByTheNameThatItHasNow(t *testing.T) {
 	}
 }
 
+func TestAnOptionWhoseNodesWereAllForABusySimilarGroupIsToldToHaveFailed(t *testing.T) {
+	grown := world{
+		groups: []group{zone("a", 5, 10), zone("b", 0, 1)}, pods: big(1), balancing: balanced(), first: true,
+		refuse: refusing{"b": &cloudprovider.TransientError{Err: errors.New("busy")}},
+	}.grow(t)
+	if got := grown.Options[0]; got.Chosen || got.Reason == nil || got.Reason.Code() != (report.ExecutionFailed{}).Code() {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestPodsThatFindRoomBecauseOfNewNodesAreHelpedByThem(t *testing.T) {
-	// C33: new nodes even out the spread over host names, and so let pods onto the nodes that exist.
+	// E09, replaced: two new nodes make three domains, and so let pods onto the node that exists, too.
 	w := world{groups: []group{zone("a", 0, 10), zone("b", 0, 10)}, balancing: balanced(), first: true}
-	for _, p := range many(12, "p", "500m") {
-		w.pods = append(w.pods, p.Label("app", "a").Spread(corev1.LabelHostname, 1, "app", "a"))
+	domains := int32(3)
+	for _, p := range many(8, "p", "100m") {
+		w.pods = append(w.pods, p.Label("app", "a").Spread(corev1.LabelHostname, 1, "app", "a").With(func(p *corev1.Pod) {
+			p.Spec.TopologySpreadConstraints[0].MinDomains = &domains
+		}))
 	}
-	w = w.on("", simtest.Node("n1").CPU("2"), "").on("", simtest.Node("n2").CPU("600m"), "")
-	grown := w.grow(t)
-	if len(sizes(grown)) != 2 {
-		t.Errorf("sizes %v, want that both groups grow", sizes(grown))
-	}
-	for pod, v := range verdicts(grown) {
-		if !strings.HasPrefix(v, "Triggered by ") && !strings.HasPrefix(v, "Fits") {
-			t.Errorf("%s: %s", pod, v)
-		}
+	w = w.on("", simtest.Node("n").CPU("4"), "")
+	w.running = append(w.running, pod("there", "1").OwnedBy("ReplicaSet", "old").Label("app", "a").On("n").Build())
+	for name, tc := range map[string]struct {
+		refuse           refusing
+		nodes, triggered int
+	}{
+		"all is bought":     {nil, 2, 8},
+		"one group refuses": {refusing{"a": none("a")}, 2, 8},
+		"one group is busy": {refusing{"a": &cloudprovider.TransientError{Err: errors.New("busy")}}, 1, 5}, // all but the three of its node
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.refuse, w.parallel = tc.refuse, true
+			grown := w.grow(t)
+			nodes, triggered := 0, 0
+			for _, o := range grown.Outcomes {
+				nodes += o.Granted
+			}
+			for _, v := range grown.Pods {
+				if v.Fate == report.PodTriggered {
+					triggered++
+				}
+			}
+			if nodes != tc.nodes || triggered != tc.triggered {
+				t.Errorf("%d nodes for %d pods were bought, want %d for %d: %v, %v", nodes, triggered, tc.nodes, tc.triggered, sizes(grown), verdicts(grown))
+			}
+		})
 	}
 }
 
