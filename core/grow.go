@@ -105,6 +105,9 @@ func (a *Autoscaler) growIn(
 		Balancing: a.options.Balancing, BookkeepingLabels: seen.BookkeepingLabels,
 		Budget: newBudget(a.clock, options.MaxBinpackingTime),
 	}
+	if options.Salvo {
+		in.Salvo = newBudget(a.clock, options.SalvoBudget)
+	}
 	switch limit := options.MaxGroupBinpackingTime; {
 	case limit > 0:
 		in.GroupBudget = func() scaleup.Budget { return newBudget(a.clock, limit) }

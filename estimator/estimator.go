@@ -42,6 +42,9 @@ type In struct {
 	Classes []Class
 	// Shapes are the fresh nodes of the group, in the turn in which they come; at least one.
 	Shapes []simulator.NodeTemplate
+	// Rooms is set if the shapes are those of different groups: how many nodes of each may be added. Of these the next one in turn comes on which the
+	// pod fits. nil: they are those of one group, and the cloud takes them in turn.
+	Rooms []int
 	// MaxNodes is how many nodes may be added: 0 means any number, less than 0 none. See Lowest.
 	MaxNodes int
 	// Budget ends the estimate when a further node is wanted and it is spent; nil: no limit.

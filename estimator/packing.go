@@ -26,9 +26,10 @@ type packing struct {
 	in      In
 	first   int // index of the first node that is added; the others follow in order
 	order   []*node
-	found   int // index of the node that was found last
-	turn    int // how many nodes of In.Shapes were added
-	granted int // how many nodes were permitted
+	found   int   // index of the node that was found last
+	turn    int   // how many nodes of In.Shapes were added
+	used    []int // with In.Rooms, how many of each shape
+	granted int   // how many nodes were permitted
 	mayAdd  bool
 	result  Result
 }
@@ -84,6 +85,9 @@ func (p *packing) onAdded(ctx context.Context, pods []*corev1.Pod) (rest []*core
 // onNew places pods on the node added last, and adds another one when that is full.
 func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) error {
 	shapes, turn := p.in.Shapes, &p.turn
+	if p.in.Rooms != nil {
+		return p.onAny(ctx, pods)
+	}
 	if class.Shapes != nil {
 		shapes, turn = class.Shapes, new(int)
 	}
@@ -108,6 +112,49 @@ func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) er
 		*turn++
 	}
 	return nil
+}
+
+// onAny is onNew for shapes of different groups.
+func (p *packing) onAny(ctx context.Context, pods []*corev1.Pod) error {
+	if p.used == nil {
+		p.used = make([]int, len(p.in.Shapes))
+	}
+	for len(pods) > 0 {
+		placed, err := p.onLast(ctx, pods)
+		pods = pods[placed:]
+		if err != nil || len(pods) == 0 {
+			return err
+		}
+		if placed > 0 && p.spreads(pods[0]) {
+			continue // another node may have room only now
+		}
+		if !p.permitted() {
+			p.stop()
+			return nil
+		}
+		added, err := p.addAny(ctx, pods[0])
+		if err != nil || !added {
+			return err
+		}
+		pods = pods[1:]
+	}
+	return nil
+}
+
+// addAny adds a node of the next shape in turn on which the pod fits.
+func (p *packing) addAny(ctx context.Context, pod *corev1.Pod) (added bool, err error) {
+	for range p.in.Shapes {
+		at := p.turn % len(p.in.Shapes)
+		p.turn++
+		if p.used[at] >= p.in.Rooms[at] {
+			continue
+		}
+		if added, err = p.add(ctx, pod, p.in.Shapes[at]); added || err != nil {
+			p.used[at]++
+			return added, err
+		}
+	}
+	return false, nil
 }
 
 func (p *packing) spreads(pod *corev1.Pod) bool { return len(pod.Spec.TopologySpreadConstraints) > 0 }

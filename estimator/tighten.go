@@ -19,6 +19,9 @@ var errTooFew = errors.New("not all pods fit on so few nodes")
 // as there are no others to be even with, and need more in the end than if all nodes had been there from the start.
 func tightened(ctx context.Context, in In, classes []ranked, packed Result) (*Result, error) {
 	most := len(packed.New)
+	if in.Rooms != nil { // nobody takes them in turn
+		return nil, nil //nolint:nilnil // said above
+	}
 	if packed.Stopped != nil || packed.Failed != nil || most < 2 || !slices.ContainsFunc(classes, spreadsHard) {
 		return nil, nil //nolint:nilnil // said above
 	}

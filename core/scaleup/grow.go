@@ -17,7 +17,8 @@ type Choose func(ctx context.Context, asked expander.Question) expander.Choice
 type Act func(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error)
 
 // Grow makes one round. It plans, chooses, shapes and acts, which is one turn. What the cloud refuses is planned anew at once, without the groups that
-// refused, in another turn: if nothing was bought yet, for all pods, else for those that the refused nodes were for. It has no effects but those of the
+// refused, in another turn: if nothing was bought yet, for all pods, else for those that the refused nodes were for. In a salvo more turns follow for the pods
+// that were not helped. It has no effects but those of the
 // two functions; the snapshot is as before when it returns.
 func Grow(ctx context.Context, in In, choose Choose, act Act) report.ScaleUp {
 	plan, err := Options(ctx, in)
@@ -29,8 +30,11 @@ func Grow(ctx context.Context, in In, choose Choose, act Act) report.ScaleUp {
 	for next, again := &plan, true; again; {
 		t := next.turn(ctx, choose, act)
 		r.turns = append(r.turns, t)
-		if next, again, err = t.rest(ctx); err != nil {
-			r.err = fmt.Errorf("planning anew what was refused: %w", err)
+		if next, again, err = t.rest(ctx); err == nil && !again {
+			next, again, err = t.more(ctx)
+		}
+		if err != nil {
+			r.err = fmt.Errorf("planning anew: %w", err)
 		}
 	}
 	for in.Snapshot.Depth() > depth { // what was bought stands in it

@@ -147,7 +147,7 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate, limit int, w
 		return nil
 	}
 	cand.take(result)
-	return nil
+	return c.estimateTogether(ctx, cand, in)
 }
 
 // take notes which pods would be helped by how many nodes.
@@ -178,13 +178,18 @@ func (c *Considered) addOption(cand *candidate) {
 
 // nodeLimit is how many nodes the estimate may add, and the reason if it is the cluster's limit that forbids the first one.
 func (c *Considered) nodeLimit(cand *candidate) (limit int, why report.Reason) {
+	return c.within(cand.capacity())
+}
+
+// within is nodeLimit for groups that have so much room.
+func (c *Considered) within(room int) (limit int, why report.Reason) {
 	cluster := 0
 	if c.in.MaxNodes != 0 {
 		if cluster = c.in.MaxNodes - c.accounts.nodes; cluster <= 0 {
 			cluster, why = -1, report.LimitReached{Limit: limitMaxNodes, Resources: []string{"nodes"}}
 		}
 	}
-	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, cand.capacity(), cluster), why
+	return estimator.Lowest(c.in.Options.MaxNodesPerScaleUp, room, cluster), why
 }
 
 // offered adds the classes that fit to the estimate, without pods that have had their attempt. Pods that only some variants fit get nodes of

@@ -25,7 +25,7 @@ func (t *turn) rest(ctx context.Context) (next *Considered, again bool, err erro
 	next = &Considered{in: t.plan.in, accounts: t.plan.accounts, out: out}
 	switch {
 	case t.boughtAny():
-		if err := t.book(ctx, next); err != nil {
+		if t.refused, err = t.book(ctx, next, t.refused); err != nil {
 			return nil, false, err
 		}
 		next.in.Pending.Left = only(t.plan.in.Pending.Left, setOf(t.refused))
@@ -38,6 +38,28 @@ func (t *turn) rest(ctx context.Context) (next *Considered, again bool, err erro
 	if len(next.in.Pending.Left) == 0 { // all have found room on what was bought
 		return nil, false, nil
 	}
+	if err := next.consider(ctx); err != nil {
+		return nil, false, err
+	}
+	return next, true, nil
+}
+
+// more plans for pods that are still to be helped although nothing was refused, as long as the time for a salvo lasts (loop-and-scale-up 1.7); again is
+// false if there are none.
+func (t *turn) more(ctx context.Context) (next *Considered, again bool, err error) {
+	salvo := t.plan.in.Salvo
+	if salvo == nil || t.err != nil || ctx.Err() != nil || t.failed() != nil || !t.grownAny() || salvo.Spent() {
+		return nil, false, nil
+	}
+	left := filtered(except(t.plan.in.Pending.Left, setOf(t.waiting)), func(pod *corev1.Pod) bool { return t.helped[pod] == "" })
+	if len(left) == 0 {
+		return nil, false, nil
+	}
+	next = &Considered{in: t.plan.in, accounts: t.plan.accounts, out: t.leftOut()}
+	if left, err = t.book(ctx, next, left); err != nil || len(left) == 0 {
+		return nil, false, err
+	}
+	next.in.Pending.Left = only(t.plan.in.Pending.Left, setOf(left))
 	if err := next.consider(ctx); err != nil {
 		return nil, false, err
 	}
@@ -84,8 +106,9 @@ func (t *turn) boughtAny() bool {
 	return slices.ContainsFunc(t.outcomes, func(o report.ResizeOutcome) bool { return units(o) > 0 })
 }
 
-// book makes what was bought count in the next plan. Pods whose nodes were refused may still find room on what was bought; they are helped then.
-func (t *turn) book(ctx context.Context, next *Considered) error {
+// book makes what was bought count in the next plan. Pods that are left may still find room on what was bought; they are helped then, and the others are
+// returned.
+func (t *turn) book(ctx context.Context, next *Considered, left []*corev1.Pod) ([]*corev1.Pod, error) {
 	next.accounts = next.accounts.clone()
 	next.in.State.Groups = slices.Clone(next.in.State.Groups)
 	for i, outcome := range t.outcomes {
@@ -101,9 +124,9 @@ func (t *turn) book(ctx context.Context, next *Considered) error {
 	t.plan.in.Snapshot.Fork()
 	groups, err := t.addBought(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return t.fitRefused(ctx, first, groups)
+	return t.fit(ctx, left, first, groups)
 }
 
 // addBought puts the nodes that were bought into the snapshot, with the pods that they are for, and returns the groups of the nodes in order.
@@ -111,7 +134,9 @@ func (t *turn) addBought(ctx context.Context) ([]cloudprovider.GroupID, error) {
 	var groups []cloudprovider.GroupID
 	in := t.plan.in
 	fresh := map[cloudprovider.GroupID][]simulator.NodeTemplate{}
-	for i, s := range t.slots() {
+	slots := t.slots()
+	seats, _ := t.seats(slots)
+	for i, s := range slots {
 		if s.fate != fateBought {
 			continue
 		}
@@ -124,10 +149,7 @@ func (t *turn) addBought(ctx context.Context) ([]cloudprovider.GroupID, error) {
 			return nil, fmt.Errorf("adding a node that was bought of group %s: %w", s.group, err)
 		}
 		groups = append(groups, s.group)
-		if i >= len(t.taken.onNode) {
-			continue // one that the group had to take with the others
-		}
-		for _, pod := range t.taken.onNode[i] { // one that does not fit after all counts as helped and is not placed
+		for _, pod := range seats[i] { // one that does not fit after all counts as helped and is not placed
 			if _, _, err := in.Scheduler.Fill(ctx, in.Snapshot, []*corev1.Pod{pod}, node.Node.Name); err != nil {
 				return nil, fmt.Errorf("placing pod %s/%s on a node that was bought: %w", pod.Namespace, pod.Name, err)
 			}
@@ -136,28 +158,28 @@ func (t *turn) addBought(ctx context.Context) ([]cloudprovider.GroupID, error) {
 	return groups, nil
 }
 
-// fitRefused looks for room on what was bought: the nodes of the snapshot from index first on, whose groups are given. Pods that find some are helped.
-func (t *turn) fitRefused(ctx context.Context, first int, groups []cloudprovider.GroupID) error {
+// fit looks for room on what was bought: the nodes of the snapshot from index first on, whose groups are given. Pods that find some are helped; the
+// others are returned.
+func (t *turn) fit(ctx context.Context, left []*corev1.Pod, first int, groups []cloudprovider.GroupID) ([]*corev1.Pod, error) {
 	if len(groups) == 0 {
-		return nil
+		return left, nil
 	}
-	refused := setOf(t.refused)
+	unfit := setOf(left)
 	for _, class := range t.plan.classes {
-		pods := only(class, refused)
+		pods := only(class, unfit)
 		if len(pods) == 0 {
 			continue
 		}
 		placed, err := t.plan.in.Scheduler.PlaceAll(ctx, t.plan.in.Snapshot, pods, simulator.Search{From: first})
 		for i, at := range placed {
 			t.helped[pods[i]] = groups[at.Index-first]
-			delete(refused, pods[i])
+			delete(unfit, pods[i])
 		}
 		if err != nil {
-			return fmt.Errorf("looking for room on the nodes that were bought: %w", err)
+			return nil, fmt.Errorf("looking for room on the nodes that were bought: %w", err)
 		}
 	}
-	t.refused = only(t.refused, refused)
-	return nil
+	return only(left, unfit), nil
 }
 
 // only returns the pods that are among some, in their order; except returns the others.

@@ -77,6 +77,8 @@ type In struct {
 	// Budget is for all estimates together; nil: no limit. GroupBudget makes one for each estimate; nil: no limit.
 	Budget      Budget
 	GroupBudget func() Budget
+	// Salvo is how long it may go on with one purchase after the other; nil: one has to do, and the next iteration makes the next.
+	Salvo Budget
 }
 
 // Upcoming lists the groups with nodes on their way, as pendingpods.Run takes them.
@@ -147,6 +149,8 @@ type estimated struct {
 	placed map[*corev1.Pod]bool
 	// onNode are the pods node by node. Those that found a place on nodes that exist, because of the new ones, are in pods only.
 	onNode [][]*corev1.Pod
+	// owners are the groups of the nodes of onNode if the estimate was made together with other groups; empty: they are this one's.
+	owners []*candidate
 }
 
 // fit is whether the pods of a class could run on a fresh node of a group.

@@ -27,6 +27,9 @@ func (c *Considered) Shape(option expander.Option) Shaped {
 		return Shaped{Reason: report.GroupSetAside{Error: "it is not among the groups considered"}}
 	}
 	wanted := min(option.Nodes, cand.capacity())
+	if len(cand.owners) > 0 {
+		wanted = min(option.Nodes, len(cand.owners))
+	}
 	if wanted < 1 {
 		return Shaped{Reason: report.GroupAtMaxSize{Target: cand.state.Target, Max: cand.state.Max}}
 	}
@@ -38,7 +41,11 @@ func (c *Considered) Shape(option expander.Option) Shaped {
 		out.Reason = report.AtomicOverLimit{Nodes: wanted, Room: nodes}
 		return out
 	}
-	resizes, total := c.spread(cand, nodes)
+	spread := c.spread
+	if len(cand.owners) > 0 {
+		spread = c.apportion
+	}
+	resizes, total := spread(cand, nodes)
 	switch {
 	case c.in.AllOrNothing && (total < wanted || cand.theoretical && cand.room() < wanted):
 		out.Reason = report.NotAllFit{Fit: cand.helpedBy(total), Wanted: len(option.Pods)}

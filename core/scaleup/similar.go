@@ -14,7 +14,7 @@ func (c *Considered) findSimilar() {
 	if !c.in.Balancing.Enabled {
 		return
 	}
-	rules := nodegroupset.NewRules(nodegroupset.In{Options: c.in.Balancing, Bookkeeping: c.in.BookkeepingLabels, Asked: c.asked()})
+	rules := c.rules()
 	var able []*candidate
 	var profiles []nodegroupset.Profile
 	for _, cand := range c.candidates {
@@ -75,10 +75,17 @@ func (cand *candidate) capacity() int {
 	return sum
 }
 
+// similarIDs are the other groups among which the nodes of an option will be spread.
 func (cand *candidate) similarIDs() []cloudprovider.GroupID {
+	others := cand.similar
+	if len(cand.owners) > 0 {
+		others, _ = cand.shares(len(cand.owners))
+	}
 	var ids []cloudprovider.GroupID
-	for _, other := range cand.similar {
-		ids = append(ids, other.id)
+	for _, other := range others {
+		if other != cand {
+			ids = append(ids, other.id)
+		}
 	}
 	return ids
 }

@@ -146,7 +146,8 @@ func (t *turn) settle() {
 		}
 	}
 	given := map[*corev1.Pod]bool{}
-	for i, pods := range t.taken.onNode {
+	seats, cut := t.seats(slots)
+	for i, pods := range append(seats, cut...) {
 		for _, pod := range pods {
 			given[pod] = true
 			t.give(pod, slots[i%len(slots)])

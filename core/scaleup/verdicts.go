@@ -140,7 +140,7 @@ func (t *turn) ofClass(i int, class []*corev1.Pod, later map[*corev1.Pod]bool, s
 		verdict := report.PodVerdict{Pod: ref(pod), Fate: report.PodUnschedulable}
 		own := false // whether one of the reasons is this pod's own
 		for _, cand := range t.plan.candidates {
-			if cand.refuses(i) != nil {
+			if cand.refuses(i) != nil && !t.helpedBy(pod, cand) { // a group may help once another one has grown
 				continue
 			}
 			no := t.unhelped(cand, i, pod)

@@ -67,6 +67,7 @@ type world struct {
 	balancing   *config.Balancing
 	bookkeeping []string
 	whole       bool // whether the pods want all or nothing
+	salvo       scaleup.Budget
 }
 
 // on adds a node of the group with pods that fill it.
@@ -141,7 +142,7 @@ func (w world) in(t *testing.T) scaleup.In {
 	in := scaleup.In{
 		At: now, Snapshot: snapshot, Pending: left, Scheduler: scheduler, Groups: groups, GroupErrors: w.groupErrors, Members: w.members,
 		GPULabel: gpuLabel, Limits: cloudprovider.ResourceLimits{Max: w.limits}, State: state, Templates: templates, Attempts: w.attempts,
-		MaxNodes: w.maxNodes, Options: w.options, Budget: w.budget, BookkeepingLabels: w.bookkeeping, AllOrNothing: w.whole,
+		MaxNodes: w.maxNodes, Options: w.options, Budget: w.budget, BookkeepingLabels: w.bookkeeping, AllOrNothing: w.whole, Salvo: w.salvo,
 	}
 	if w.balancing != nil {
 		in.Balancing = *w.balancing
