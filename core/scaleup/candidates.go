@@ -3,6 +3,7 @@ package scaleup
 import (
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/processors/nodeinfos"
 )
 
 // candidate looks at one group. The first test that it fails is the reason why it is not considered (loop-and-scale-up 5.2).
@@ -16,10 +17,29 @@ func (c *Considered) candidate(group *observation.Group) *candidate {
 		return cand
 	}
 	cand.state = state
+	cand.avoidPlaces()
 	if cand.skip = c.out[group.ID]; cand.skip == nil {
 		cand.skip = c.skip(cand, group)
 	}
 	return cand
+}
+
+// avoidPlaces leaves out the variants in places where the cloud lately had no machines, as long as there are others.
+func (cand *candidate) avoidPlaces() {
+	if len(cand.state.FailedPlaces) == 0 {
+		return
+	}
+	var usable, avoided []nodeinfos.Variant
+	for _, variant := range cand.template.Variants {
+		if _, failed := cand.state.FailedAt(nodeinfos.PlaceOf(variant.Node)); failed {
+			avoided = append(avoided, variant)
+		} else {
+			usable = append(usable, variant)
+		}
+	}
+	if len(usable) > 0 {
+		cand.template.Variants, cand.avoided = usable, avoided
+	}
 }
 
 func (c *Considered) skip(cand *candidate, group *observation.Group) report.Reason {

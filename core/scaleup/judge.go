@@ -20,17 +20,40 @@ func (c *Considered) judge(ctx context.Context, cand *candidate) error {
 	if cand.skip != nil && c.out[cand.id] == nil {
 		return nil
 	}
-	fits, err := c.check(ctx, cand, c.classes)
+	fits, err := c.check(ctx, cand, cand.template.Variants, c.classes)
 	if err != nil {
 		return err
 	}
 	cand.fits = fits
+	return c.judgeAvoided(ctx, cand)
+}
+
+// judgeAvoided tells the pods that could run in the avoided places only that it is these they wait for.
+func (c *Considered) judgeAvoided(ctx context.Context, cand *candidate) error {
+	if len(cand.avoided) == 0 {
+		return nil
+	}
+	fits, err := c.check(ctx, cand, cand.avoided, c.classes)
+	if err != nil {
+		return err
+	}
+	for i := range fits {
+		if cand.fits[i].no == nil || fits[i].no != nil {
+			continue
+		}
+		first := 0
+		if len(fits[i].variants) > 0 {
+			first = fits[i].variants[0]
+		}
+		if failed, ok := cand.state.FailedAt(nodeinfos.PlaceOf(cand.avoided[first].Node)); ok {
+			cand.fits[i].no = report.GroupBackedOff{Until: failed.Until, Why: failed.Code}
+		}
+	}
 	return nil
 }
 
 // check tries a fresh node of each variant, one after the other, and what does not fit on any of them tells why by the first.
-func (c *Considered) check(ctx context.Context, cand *candidate, classes [][]*corev1.Pod) ([]fit, error) {
-	variants := cand.template.Variants
+func (c *Considered) check(ctx context.Context, cand *candidate, variants []nodeinfos.Variant, classes [][]*corev1.Pod) ([]fit, error) {
 	fits := make([]fit, len(classes))
 	yes := make([][]int, len(classes))
 	for v := range variants {
@@ -95,7 +118,7 @@ func (c *Considered) explainSkipped(ctx context.Context) error {
 		if cand.skip == nil || len(cand.fits) > 0 || len(hopeless) == 0 || len(cand.template.Variants) == 0 {
 			continue
 		}
-		fits, err := c.check(ctx, cand, hopeless)
+		fits, err := c.check(ctx, cand, cand.template.Variants, hopeless)
 		if err != nil {
 			return err
 		}

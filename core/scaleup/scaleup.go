@@ -121,8 +121,9 @@ type candidate struct {
 	id          cloudprovider.GroupID
 	state       clusterstate.GroupState
 	template    nodeinfos.Template
-	atomic      bool // grows to its maximum or not at all
-	theoretical bool // does not exist in the cloud yet
+	avoided     []nodeinfos.Variant // variants that are no part of the template, for the time being
+	atomic      bool                // grows to its maximum or not at all
+	theoretical bool                // does not exist in the cloud yet
 
 	// skip says why the group was not considered; nil: it was.
 	skip report.Reason
