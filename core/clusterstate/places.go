@@ -66,7 +66,8 @@ func (m *memory) failedSince(at time.Time) bool {
 }
 
 // shortage backs off what instances at these places, ascending, tell of: the places, as long as the group has others, and the whole group once
-// it has none. Anything but a shortage concerns the whole group, wherever it showed.
+// it has none. The whole group is backed off, too, if we have bought since a place failed and the cloud has tried the same one again: it is the cloud that
+// chooses the place, and each purchase would end there. Anything but a shortage concerns the whole group, wherever it showed.
 func (r *Registry) shortage(id cloudprovider.GroupID, places []nodeinfos.Place, f failure, at time.Time) {
 	group, _ := r.seen.GroupOf(id)
 	for _, place := range places {
@@ -75,9 +76,15 @@ func (r *Registry) shortage(id cloudprovider.GroupID, places []nodeinfos.Place, 
 			return
 		}
 	}
-	m := r.memory(id)
+	m, stubborn := r.memory(id), false
 	for _, place := range places {
-		m.places[place] = m.places[place].after(f, at, r.durations)
+		before := m.places[place]
+		stubborn = stubborn || before != nil && !before.until.Before(at) && m.lastScaleUp.After(before.lastFailed)
+		m.places[place] = before.after(f, at, r.durations)
+	}
+	if stubborn {
+		r.backOff(id, f, at)
+		return
 	}
 	failed := GroupState{FailedPlaces: m.failedPlaces(at)}
 	for i := range group.Variants {

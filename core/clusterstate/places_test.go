@@ -104,6 +104,35 @@ func TestAPlaceThatFailsAgainIsAvoidedForLonger(t *testing.T) {
 	}
 }
 
+// The cloud chooses the place. Where it chooses the same one for what is bought after it failed, buying on would never end.
+func TestAGroupWhoseCloudInsistsOnThePlaceIsBackedOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		buy     bool
+		at      time.Duration
+		backoff bool
+	}{
+		"bought again while the place is to be avoided": {true, time.Minute, true},
+		"bought again after that":                       {true, 6 * time.Minute, false},
+		"a late failure of the first purchase":          {false, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet("g", 0, 10, 1)
+			f.group.Variants = variants(nodeinfos.Place{Zone: "a"}, nodeinfos.Place{Zone: "b"})
+			f.instances(1, short("a", "", cloudprovider.ErrorClassOutOfResources))
+			r := newRegistry()
+			r.Observe(see(t0, f))
+			if test.buy {
+				r.AfterScaleUp(grown(f, 1, after(test.at-10*time.Second)), nil)
+				f.group.Target++
+			}
+			f.instances(1, short("a", "", cloudprovider.ErrorClassOutOfResources))
+			if got := groupOf(r.Observe(see(after(test.at), f)), f); (got.Backoff != nil) != test.backoff || len(got.FailedPlaces) != 1 {
+				t.Errorf("back-off %+v, failed places %+v; want a back-off: %t", got.Backoff, got.FailedPlaces, test.backoff)
+			}
+		})
+	}
+}
+
 func TestWhichFailureConcernsAVariant(t *testing.T) {
 	g := clusterstate.GroupState{FailedPlaces: []clusterstate.FailedPlace{
 		{Type: "m", Until: after(time.Minute)}, {Zone: "a", Type: "c", Until: after(time.Hour)}, {Zone: "b", Until: after(2 * time.Minute)},

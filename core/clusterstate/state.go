@@ -33,7 +33,8 @@ type State struct {
 type GroupState struct {
 	report.GroupStatus
 	// FailedPlaces are the parts of the group in which the cloud lately had no machines, by zone and type. As long as the group has other parts it is
-	// not backed off as a whole: grow it as if the variants in these places did not exist (FailedAt tells which those are).
+	// not backed off as a whole: grow it as if the variants in these places did not exist (FailedAt tells which those are). It is once a purchase made
+	// after the failure ends in the same place again.
 	FailedPlaces []FailedPlace
 	// Request is the open request for more nodes; nil: none.
 	Request *Request
