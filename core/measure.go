@@ -92,6 +92,9 @@ func (t *Teller) measureScaleUp(r report.Report) {
 			t.metrics.FailedScaleUp(code, outcome.To-outcome.From-outcome.Granted, gpus[outcome.Group])
 		}
 	}
+	for _, e := range r.ScaleUp.Estimates {
+		t.metrics.Packing(e.InstanceType, e.CPURequests, e.Namespaces, e.Kinds)
+	}
 	for _, late := range r.Repair.TimedOut {
 		t.metrics.FailedScaleUp("timeout", late.Increase, gpus[late.Group])
 	}

@@ -83,6 +83,17 @@ func TestTheReportOfAnIterationIsRenderedIntoMetrics(t *testing.T) {
 	w.arrive(pod("p", "3").NodeSelector("group", "g"), pod("q", "30"))
 	w.to(0)
 	want := `
+# HELP cluster_autoscaler_binpacking_heterogeneity [ALPHA] Number of distinct kinds of pods in one estimation.
+# TYPE cluster_autoscaler_binpacking_heterogeneity histogram
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="1"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="2"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="4"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="8"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="16"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="32"} 1
+cluster_autoscaler_binpacking_heterogeneity_bucket{cpu_count="1",instance_type="",namespace_count="1",le="+Inf"} 1
+cluster_autoscaler_binpacking_heterogeneity_sum{cpu_count="1",instance_type="",namespace_count="1"} 1
+cluster_autoscaler_binpacking_heterogeneity_count{cpu_count="1",instance_type="",namespace_count="1"} 1
 # HELP cluster_autoscaler_cluster_safe_to_autoscale [ALPHA] Whether the cluster is healthy enough for autoscaling: 1 if it is, 0 if not.
 # TYPE cluster_autoscaler_cluster_safe_to_autoscale gauge
 cluster_autoscaler_cluster_safe_to_autoscale 1
@@ -129,7 +140,7 @@ func goldenSeries() []string {
 	var out []string
 	for _, name := range []string{
 		"cluster_safe_to_autoscale", "nodes_count", "unschedulable_pods_count", "unneeded_nodes_count", "scaled_up_nodes_total", "node_groups_count",
-		"unremovable_nodes_count", "max_nodes_count", "node_group_target_count",
+		"unremovable_nodes_count", "max_nodes_count", "node_group_target_count", "binpacking_heterogeneity",
 	} {
 		out = append(out, "cluster_autoscaler_"+name)
 	}

@@ -105,8 +105,8 @@ func TestWhatAnEarlierProcessLeftIsCleanedAtTheStart(t *testing.T) {
 			options: func(o *act.Options) { o.ScaleDown.CordonBeforeTerminating = false },
 			node:    ours(node("n")), want: "[]", events: []string{"cleaned ToBeDeletedByClusterAutoscaler of n: <nil>"},
 		},
-		"172 a node of no group is not touched":         {node: ours(node("n")), unmanaged: true, want: marked},
-		"a node without the taint is not touched":       {node: node("n").Cordoned(), want: "[cordoned]"},
+		"172 a node of no group is not touched":              {node: ours(node("n")), unmanaged: true, want: marked},
+		"a node without the taint is not touched":            {node: node("n").Cordoned(), want: "[cordoned]"},
 		"L08: soft taints stay, since they are looked after": {node: soft("n", start.Add(-time.Hour)), want: "[soft]"},
 		"they go if they are off, on nodes of no group, too": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount = 0 },

@@ -253,6 +253,8 @@ type ScaleUp struct {
 	Outcomes []ResizeOutcome
 	// Options are what could have been done, in the order of the groups.
 	Options []Option
+	// Estimates are those that were made, in order.
+	Estimates []Estimate
 	// Skipped are the groups that were not considered, in the order of the cloud.
 	Skipped []GroupVerdict
 	// Considered is how many groups exist and were looked at, skipped ones included.
@@ -273,6 +275,14 @@ type ScaleUp struct {
 	Notices []Notice
 	// Err is what went wrong; nil: nothing, or see Outcomes.
 	Err error
+}
+
+// Estimate is one calculation of how many nodes of a group the pods would need, by what went into it.
+type Estimate struct {
+	Group        cloudprovider.GroupID
+	InstanceType string // empty: unknown
+	// Kinds of pods were packed, with so many different CPU requests and of so many namespaces.
+	Kinds, CPURequests, Namespaces int
 }
 
 // Injection is a controller that has yet to create pods, and what became of the copies that stood for them in one iteration. No copy exists outside of it.
@@ -303,8 +313,8 @@ type Option struct {
 	Group cloudprovider.GroupID
 	// Similar are the groups among which the nodes are spread too, in the order of the cloud; nil: none.
 	Similar []cloudprovider.GroupID
-	Nodes int
-	Pods  int
+	Nodes   int
+	Pods    int
 	// Waste is the mean share of CPU and memory that would stay unused, 0 to 1.
 	Waste float64
 	// Chosen is true for what the expander took.

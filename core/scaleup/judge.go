@@ -12,6 +12,7 @@ import (
 	"example.com/cluster-autoscaler/expander"
 	"example.com/cluster-autoscaler/processors/nodeinfos"
 	"example.com/cluster-autoscaler/simulator"
+	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
 // judge asks for every class whether its pods could run on a fresh node of the group. The first pod stands for its class. Groups that were left out
@@ -155,7 +156,7 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate, limit int, w
 		cand.shared = report.GroupSetAside{Error: err.Error()}
 		return nil
 	}
-	cand.estimated = estimated{done: true, limit: limit, failed: make(map[int]error, len(result.Failed))}
+	cand.estimated = estimated{done: true, limit: limit, told: cand.toldOf(in.Classes), failed: make(map[int]error, len(result.Failed))}
 	for i, failure := range result.Failed {
 		cand.failed[classes[i]] = failure
 	}
@@ -171,6 +172,20 @@ func (c *Considered) estimate(ctx context.Context, cand *candidate, limit int, w
 	}
 	cand.take(result)
 	return c.estimateTogether(ctx, cand, in)
+}
+
+// toldOf is what is told of an estimate for these pods.
+func (cand *candidate) toldOf(classes []estimator.Class) report.Estimate {
+	requests, namespaces := map[int64]bool{}, map[string]bool{}
+	for _, class := range classes {
+		asked := podfacts.Requests(class.Pods[0])
+		requests[asked.Cpu().MilliValue()] = true
+		namespaces[class.Pods[0].Namespace] = true
+	}
+	return report.Estimate{
+		Group: cand.id, InstanceType: nodeinfos.PlaceOf(cand.template.Variants[0].Node).Type,
+		Kinds: len(classes), CPURequests: len(requests), Namespaces: len(namespaces),
+	}
 }
 
 // take notes which pods would be helped by how many nodes.

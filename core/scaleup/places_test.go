@@ -13,7 +13,9 @@ import (
 )
 
 func TestPlacesWithoutMachinesAreAvoided(t *testing.T) {
-	machines := func(zone string) simtest.NodeBuilder { return simtest.Node("cloud-" + zone).CPU("2").Memory("8Gi").Zone(zone) }
+	machines := func(zone string) simtest.NodeBuilder {
+		return simtest.Node("cloud-" + zone).CPU("2").Memory("8Gi").Zone(zone)
+	}
 	until := now.Add(5 * time.Minute)
 	short := func(zones ...string) func(*clusterstate.GroupState) {
 		return func(s *clusterstate.GroupState) {

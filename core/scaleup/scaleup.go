@@ -140,6 +140,8 @@ type estimated struct {
 	// done is true if there was one, within limit nodes (0: any number, less than 0: none).
 	done  bool
 	limit int
+	// told is what is told of what went into it.
+	told report.Estimate
 	// shared says why pods that fit were not helped although nothing is wrong with them, if they are not among the placed.
 	shared report.Reason
 	// failed holds the errors of classes whose packing broke off.

@@ -33,6 +33,7 @@ func (r round) told() report.ScaleUp {
 	for _, t := range r.turns {
 		out.Outcomes = append(out.Outcomes, t.outcomes...)
 		out.Notices = append(out.Notices, t.notices...)
+		out.Estimates = append(out.Estimates, t.estimates()...)
 		out.MaxNodesTotal = max(out.MaxNodesTotal, t.maxNodesTotal)
 		out.Err = errors.Join(out.Err, t.err)
 		grown = grown || t.grownAny()
@@ -63,6 +64,17 @@ func (r round) verdicts(grown bool) []report.PodVerdict {
 			out = append(out, t.ofClass(number, class, known, grown)...)
 		}
 		later = t.plan.in.Pending.Left
+	}
+	return out
+}
+
+// estimates are those made for this plan; those of an earlier one that still hold were told then.
+func (t *turn) estimates() []report.Estimate {
+	var out []report.Estimate
+	for _, cand := range t.plan.candidates {
+		if was := t.plan.known[cand.id]; cand.done && (was == nil || !was.done || was.limit != cand.limit) {
+			out = append(out, cand.told)
+		}
 	}
 	return out
 }
