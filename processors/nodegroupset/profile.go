@@ -1,8 +1,6 @@
 package nodegroupset
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/simulator"
@@ -37,19 +35,11 @@ func amounts(fresh simulator.NodeTemplate) (allocatable, free map[corev1.Resourc
 	}
 	for _, pod := range fresh.Pods {
 		for name, quantity := range podfacts.Requests(pod) {
-			if _, known := free[name]; !known && !countedPiecewise(name) {
-				continue
-			} else if !known {
+			if _, known := free[name]; !known {
 				free[name] = allocatable[name]
 			}
 			free[name] -= quantity.MilliValue()
 		}
 	}
 	return allocatable, free
-}
-
-// countedPiecewise tells extended resources and huge pages, which the scheduler counts one by one beside CPU, memory and ephemeral storage.
-func countedPiecewise(name corev1.ResourceName) bool {
-	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
-		strings.HasPrefix(string(name), corev1.ResourceAttachableVolumesPrefix)
 }

@@ -137,6 +137,12 @@ func pairs() map[string]struct {
 		"B20: a device that one's pods use":   {live(devices, asks), live(devices, daemon("1")), nil, "free example.com/device"},
 		"B20: or that both's do":              {live(devices, asks), live(devices, asks), nil, ""},
 		"what a description lacks and nobody": {live(devices), described(machine()), nil, ""},
+		"nor counts the disk of a description": {
+			live(machine().Resource(corev1.ResourceEphemeralStorage, "80Gi")), described(machine().With(func(n *corev1.Node) {
+				delete(n.Status.Capacity, corev1.ResourceEphemeralStorage)
+				delete(n.Status.Allocatable, corev1.ResourceEphemeralStorage)
+			})), nil, "",
+		},
 		"what it lacks and somebody asks for": {
 			live(devices), described(machine()), func(in *nodegroupset.In) { in.Asked = map[corev1.ResourceName]bool{device: true} },
 			"capacity of example.com/device",

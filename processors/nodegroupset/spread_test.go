@@ -44,6 +44,7 @@ func TestSpread(t *testing.T) {
 		"B14: a group that was filled up comes first":            {sized([2]int{1, 7}, [2]int{1, 3}, [2]int{0, 5}), 10, []string{"b 1->3", "a 1->5", "c 0->4"}},
 		"B15: the swap decides who gets the remainder":           {sized([2]int{1, 5}, [2]int{0, 3}, [2]int{0, 1}), 4, []string{"c 0->1", "b 0->2", "a 1->2"}},
 		"B16: filled up in the middle":                           {sized([2]int{2, 7}, [2]int{3, 4}, [2]int{0, 6}), 10, []string{"b 3->4", "a 2->6", "c 0->5"}},
+		"a full group is out of the order":                       {sized([2]int{0, 1}, [2]int{0, 2}, [2]int{0, 0}), 3, []string{"a 0->1", "b 0->2"}},
 		"a group above its maximum stays where it is":            {sized([2]int{6, 4}, [2]int{1, 3}), 4, []string{"b 1->3"}},
 		"one above its maximum does not lend room to the others": {sized([2]int{9, 4}, [2]int{1, 3}), 9, []string{"b 1->3"}},
 		"no nodes are no change":                                 {even, 0, nil},
