@@ -70,9 +70,6 @@ func (w *world) down(pause time.Duration) {
 	w.nextPass = w.clock.Now()
 }
 
-// since is the time since the start of the story.
-func (w *world) since() time.Duration { return w.clock.Now().Sub(w.start) }
-
 func TestABackOffIsKeptOverARestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
@@ -133,13 +130,14 @@ func TestThePurchaseIsLaidDownBeforeAndAfterTheCloudIsAsked(t *testing.T) {
 			return false, nil, nil
 		}
 		state := w.decoded(object)
-		line := fmt.Sprintf("target %d", w.target("g"))
+		parts := []string{fmt.Sprintf("target %d", w.target("g"))}
 		for _, g := range state.Registry.Groups {
 			if g.Request != nil {
-				line += fmt.Sprintf(", request %d, intended %t", g.Request.Increase, g.Believed.Intended)
+				parts = append(parts, fmt.Sprintf("request %d, intended %t", g.Request.Increase, g.Believed.Intended))
 			}
 		}
-		got = append(got, fmt.Sprintf("%s, bought for pods %t", line, len(state.Registry.Purchases) > 0))
+		parts = append(parts, fmt.Sprintf("bought for pods %t", len(state.Registry.Purchases) > 0))
+		got = append(got, strings.Join(parts, ", "))
 		return false, nil, nil
 	})
 	w.arrive(pod("p", "3"))

@@ -3,6 +3,7 @@ package expander_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -93,13 +94,8 @@ func TestPrice(t *testing.T) {
 	a, b := machines("a", 3, "2"), machines("b", 1, "8")
 	list := map[string]float64{"a": 10, "b": 28, "work": 20, "ballast": 2}
 	with := func(changes map[string]float64, without ...string) map[string]float64 {
-		out := map[string]float64{}
-		for name, price := range list {
-			out[name] = price
-		}
-		for name, price := range changes {
-			out[name] = price
-		}
+		out := maps.Clone(list)
+		maps.Copy(out, changes)
 		for _, name := range without {
 			delete(out, name)
 		}

@@ -26,7 +26,7 @@ func (a *Actuator) Resize(ctx context.Context, resizes []report.Resize) ([]repor
 			break
 		}
 	}
-	return outcomes, nil
+	return outcomes, nil //nolint:nilerr // an outcome has its error with it
 }
 
 // resizeAll asks for all at once and waits for all.

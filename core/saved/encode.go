@@ -27,7 +27,7 @@ const mostHints = 10_000
 // inflated bounds what a text may unpack to, so that a damaged or hostile one does not use up the memory.
 const inflated = 64 << 20
 
-// ErrTooLarge: what must not be left out does not fit into the limit.
+// ErrTooLarge says that what must not be left out does not fit into the limit.
 var ErrTooLarge = errors.New("the state is larger than the limit even without what was learnt")
 
 // document is what the text unpacks to.

@@ -20,7 +20,7 @@ import (
 func (t *turn) rest(ctx context.Context) (next *Considered, again bool, err error) {
 	out := t.leftOut()
 	if t.err != nil || ctx.Err() != nil || len(t.refused) == 0 || len(out) == len(t.plan.out) {
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // the turn has its error with it
 	}
 	next = &Considered{in: t.plan.in, accounts: t.plan.accounts, out: out}
 	switch {
@@ -49,7 +49,7 @@ func (t *turn) rest(ctx context.Context) (next *Considered, again bool, err erro
 func (t *turn) more(ctx context.Context) (next *Considered, again bool, err error) {
 	salvo := t.plan.in.Salvo
 	if salvo == nil || t.err != nil || ctx.Err() != nil || t.failed() != nil || !t.grownAny() || salvo.Spent() {
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // the turn has its error with it
 	}
 	left := filtered(except(t.plan.in.Pending.Left, setOf(t.waiting)), func(pod *corev1.Pod) bool { return t.helped[pod] == "" })
 	if len(left) == 0 {

@@ -167,7 +167,7 @@ func (r Rules) frees(a, b *shape) string {
 // tolerated tells whether it does not matter that only one side has a resource. Real nodes show all that they have; a description by the cloud
 // often lacks what no machine is bought for.
 func (r Rules) tolerated(a, b *shape, name corev1.ResourceName, zero bool) bool {
-	return !(a.real && b.real) && (zero || !r.asked[name])
+	return (!a.real || !b.real) && (zero || !r.asked[name])
 }
 
 // near tells whether the difference is at most the share ratio of the larger amount. Negative amounts are never near each other.

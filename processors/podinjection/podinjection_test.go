@@ -3,6 +3,7 @@ package podinjection_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -307,9 +308,7 @@ func TestThePodThatComesInheritsThePurchaseForItsCopy(t *testing.T) {
 	other := simtest.Pod("bare").Build()
 	got := round.Inherit(given, append([]*corev1.Pod{other}, pods("ReplicaSet", "wait", 4)...))
 	want := map[types.UID]report.PurchaseOnTheWay{"pod-default-wait0": coming("aa"), "pod-default-wait2": coming("aaa")}
-	for uid, purchase := range given {
-		want[uid] = purchase
-	}
+	maps.Copy(want, given)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("purchases (-want +got):\n%s", diff)
 	}
