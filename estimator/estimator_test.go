@@ -141,6 +141,23 @@ func TestEstimate(t *testing.T) {
 			pods:     [][]*corev1.Pod{many(2, "big", requesting("3", "")), many(3, "small", requesting("500m", ""))},
 			maxNodes: 1, want: outcome{Nodes: 1, Pods: 3},
 		},
+		"E17, replaced: many equal pods are packed exactly, whatever --fastpath-binpacking-enabled says": {
+			template: template().CPU("1"), pods: [][]*corev1.Pod{many(10, "a", requesting("300m", ""))}, want: outcome{Nodes: 4, Pods: 10},
+		},
+		"E18, replaced: at the limit, too": {
+			template: template().CPU("1"), maxNodes: 3, pods: [][]*corev1.Pod{many(10, "a", requesting("300m", ""))},
+			want: outcome{Nodes: 3, Pods: 9, Stopped: at(3)},
+		},
+		"E19, replaced: none of several kinds is left for the end": {
+			template: template().CPU("100m"), pods: [][]*corev1.Pod{many(8, "x", requesting("20m", "")), many(6, "y", requesting("60m", ""))},
+			want: outcome{Nodes: 6, Pods: 14},
+		},
+		"E20, replaced: nor are those that have to be spread": {
+			template: template().CPU("100m"), pods: [][]*corev1.Pod{
+				many(8, "x", app(requesting("20m", "")).Spread(hostname, 1, "app", "a")), many(6, "y", requesting("60m", "").Label("app", "b").Spread(hostname, 1, "app", "b")),
+			},
+			want: outcome{Nodes: 6, Pods: 14},
+		},
 		"E24: a soft spread keeps nothing from sharing a node": {
 			pods: [][]*corev1.Pod{many(10, "a", app(requesting("200m", "")).Spread(hostname, 1, "app", "a").With(softSpread))},
 			want: outcome{Nodes: 1, Pods: 10},
@@ -190,6 +207,7 @@ func placed(node string, pods []*corev1.Pod) []*corev1.Pod {
 	return pods
 }
 
+// E21: a limit below zero wins, zero is none.
 func TestLowest(t *testing.T) {
 	for _, tc := range []struct {
 		limits []int
