@@ -100,6 +100,15 @@ func TestWhatIsRefusedIsPlannedAnew(t *testing.T) {
 				"p-03": "Triggered by b; a: scale-up execution failed: the cloud could not answer for now: throttled",
 			},
 		},
+		"of a group whose nodes count for several units, one that was granted in part is not bought elsewhere": {
+			world: with(six, func(w *world) {
+				w.groups, w.pods, w.refuse = []group{zone("a", 0, 10), zone("b", 0, 10)}, big(3), refusing{"a": none("a")}
+				w.groups[0].weight, w.grants = 2, map[cloudprovider.GroupID]int{"a": 1}
+				w.balancing = nil
+			}),
+			result: report.ScaleUpSuccessful, sizes: []string{"a 0->1", "b 0->2"},
+			pods: map[string]string{"p-00": "Triggered by a", "p-01": "Triggered by b; " + noneOf("a")},
+		},
 		"limits count what was bought": {
 			world: with(six, func(w *world) {
 				w.refuse, w.parallel, w.limits = refusing{"b": none("b")}, true, map[string]int64{"cpu": 12}

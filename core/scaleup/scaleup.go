@@ -193,9 +193,9 @@ func (c *Considered) consider(ctx context.Context) error {
 			continue
 		}
 		limit, why := c.nodeLimit(cand)
-		switch was := c.known[cand.id]; {
-		case was != nil && was.done && was.limit == limit:
-			cand.estimated = was.estimated
+		switch {
+		case c.known[cand.id].holds(limit):
+			cand.estimated = c.known[cand.id].estimated
 		case late:
 			cand.shared = report.NotReached{Limit: "--max-binpacking-time"}
 			continue
@@ -208,6 +208,12 @@ func (c *Considered) consider(ctx context.Context) error {
 		c.addOption(cand)
 	}
 	return c.explainSkipped(ctx)
+}
+
+// holds tells whether what was estimated would be the same now, within this limit. One that was made together with others is not kept: these may have
+// left since. It works for nil.
+func (cand *candidate) holds(limit int) bool {
+	return cand != nil && cand.done && cand.limit == limit && len(cand.owners) == 0
 }
 
 // classesOf sorts the pods that may cause growth into classes, in the order of their first pods.

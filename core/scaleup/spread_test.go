@@ -105,6 +105,32 @@ func TestPodsThatMustBeSpreadOverZonesGrowSeveralGroupsAtOnce(t *testing.T) {
 	}
 }
 
+func TestAGroupThatRefusedTakesNoShareOfPodsThatMustBeSpread(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refuse refusing
+		want   []string
+	}{
+		"the first one refuses":            {refusing{"a": none("a")}, []string{"b 1->2", "c 1->2"}},
+		"the one that was chosen refuses":  {refusing{"a": none("a"), "b": none("b")}, []string{"c 1->2"}},
+		"none refuses, and each has parts": {nil, []string{"a 1->3", "b 1->3", "c 1->3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world{groups: []group{zone("a", 1, 20), zone("b", 1, 20), zone("c", 1, 20)}, pods: spreading(10), first: true, refuse: tc.refuse}
+			w.options.MaxNodesPerScaleUp = 9 // the limit is the same, whoever takes part
+			asked := map[cloudprovider.GroupID]int{}
+			grown := w.spreadOn("a", 0).spreadOn("b", 0).spreadOn("c", 0).grow(t)
+			for _, outcome := range grown.Outcomes {
+				if asked[outcome.Group]++; outcome.Err != nil && asked[outcome.Group] > 1 {
+					t.Errorf("%s is asked again", outcome.Group)
+				}
+			}
+			if diff := cmp.Diff(tc.want, sizes(grown)); diff != "" {
+				t.Errorf("sizes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestASalvoHelpsOneKindOfPodsAfterTheOther(t *testing.T) {
 	two := world{
 		groups: []group{zone("a", 0, 20), zone("b", 0, 20), zone("full", 1, 1)}, first: true,

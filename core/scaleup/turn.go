@@ -115,7 +115,7 @@ func (t *turn) slots() []slot {
 		weight := t.plan.byID(resize.Group).template.Weight()
 		granted, rest := 0, fateRefused
 		if i < len(t.outcomes) {
-			granted = t.outcomes[i].Granted / weight
+			granted = (t.outcomes[i].Granted + weight - 1) / weight // one that was granted in part comes as a whole
 			if !elsewhere(t.outcomes[i].Err) {
 				rest = fateUnclear
 			}

@@ -72,7 +72,7 @@ func (r round) verdicts(grown bool) []report.PodVerdict {
 func (t *turn) estimates() []report.Estimate {
 	var out []report.Estimate
 	for _, cand := range t.plan.candidates {
-		if was := t.plan.known[cand.id]; cand.done && (was == nil || !was.done || was.limit != cand.limit) {
+		if cand.done && !t.plan.known[cand.id].holds(cand.limit) {
 			out = append(out, cand.told)
 		}
 	}
