@@ -249,7 +249,7 @@ func reasonsOf(verdict report.PodVerdict) []GroupReason {
 		reasons = append(reasons, GroupReason{Reason: string(verdict.Own.Code()), Detail: verdict.Own.String()})
 	}
 	for _, group := range verdict.Groups {
-		reasons = append(reasons, GroupReason{NodeGroup: string(group.Group), Reason: string(group.Reason.Code()), Detail: group.Reason.String()})
+		reasons = append(reasons, GroupReason{NodeGroup: string(group.Group), Reason: string(group.Reason.Code()), Detail: detail(group.Reason)})
 	}
 	slices.SortFunc(reasons, func(a, b GroupReason) int {
 		return cmp.Or(cmp.Compare(a.NodeGroup, b.NodeGroup), cmp.Compare(a.Reason, b.Reason))
