@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	policyv1 "k8s.io/api/policy/v1"
@@ -45,7 +44,7 @@ func TestAServiceAccountHasTheRightsOfItsManifestsAndTheAuditLogKnowsIt(t *testi
 	s := newStory(t)
 	s.group(cluster.NodeGroup{Name: "workers", Type: "m5.large", Max: 1, Desired: 1})
 	s.deployment("web", 1, "100m", "128Mi")
-	s.waitRunning(30*time.Second, "web", 1)
+	s.waitRunning("web", 1)
 	if err := s.cluster.Apply(t.Context(), fmt.Appendf(nil, evictor, s.namespace)); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +62,7 @@ func TestAServiceAccountHasTheRightsOfItsManifestsAndTheAuditLogKnowsIt(t *testi
 	if err != nil {
 		t.Fatalf("evicting %s: %v", victim, err)
 	}
-	s.eventually(10*time.Second, "the audit log tells who evicted the pod", func(context.Context) (bool, string, error) {
+	s.eventually("the audit log tells who evicted the pod", func(context.Context) (bool, string, error) {
 		users, err := evictionsOf(s.cluster.AuditLog(), types.NamespacedName{Namespace: s.namespace, Name: victim})
 		return cmp.Equal(users, []string{"system:serviceaccount:" + s.namespace + ":evictor"}), fmt.Sprint(users), err
 	})

@@ -113,7 +113,7 @@ func TestAMistakeEndsTheStartWithOneClearLine(t *testing.T) {
 			defer a.Kill() //nolint:errcheck // it has ended unless the test failed
 			select {
 			case <-a.Done():
-			case <-time.After(60 * time.Second):
+			case <-time.After(patience):
 				t.Fatalf("it still runs: %s", tail(logOf(t, a)))
 			}
 			if code := a.ExitCode(); code != test.wantCode {
@@ -191,13 +191,13 @@ func TestAGroupWithAMistakeIsSetAsideAndTheOthersGrow(t *testing.T) {
 	missing := s.namespace + "-missing"
 	a := s.autoscaler("ca", s.install(), append(s.hasty(), "--scale-down-unneeded-time=10m", "--nodes=0:3:"+missing)...)
 	s.deployment("web", 1, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "web", 1)
+	s.waitRunning("web", 1)
 	if s.desired(good) != 1 {
 		t.Errorf("desired of %s is %d, want 1", good, s.desired(good))
 	}
 
 	status := ""
-	s.eventually(20*time.Second, "the status sets both groups aside", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the status sets both groups aside", func(ctx context.Context) (bool, string, error) {
 		var err error
 		status, err = s.status(ctx)
 		_, aside, _ := strings.Cut(status, "setAside:")
@@ -225,14 +225,14 @@ func TestTheLoopGoesOnWhenACallToTheCloudFails(t *testing.T) {
 	group := s.group(workers(0, 5, 0))
 	other := s.group(cluster.NodeGroup{Name: "other", Type: "m5.4xlarge", Max: 5}) // wastes more, so it is second choice
 	a := s.installed("ca", "--scale-down-unneeded-time=10m")
-	s.waitLoops(30 * time.Second)
+	s.waitLoops()
 	stop := s.cluster.AWS.Inject(awstest.Fault{
 		Action: "SetDesiredCapacity", Group: group, Count: awstest.Always,
 		Effect: awstest.ErrorAnswer{Status: 403, Code: "ExpiredToken", Message: "The security token included in the request is expired"},
 	})
 	defer stop()
 	s.deployment("web", 1, "1200m", "1Gi")
-	s.eventually(40*time.Second, "the status says that the purchase failed", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the status says that the purchase failed", func(ctx context.Context) (bool, string, error) {
 		status, err := s.status(ctx)
 		events, eventsErr := s.events(ctx, "ConfigMap", "cluster-autoscaler-status")
 		failed := slices.ContainsFunc(events, func(e corev1.Event) bool {
@@ -244,7 +244,7 @@ func TestTheLoopGoesOnWhenACallToTheCloudFails(t *testing.T) {
 		_, aside, _ := strings.Cut(status, "setAside:")
 		return failed && strings.Contains(aside, group), fmt.Sprint(summaries(events), status), err
 	})
-	s.waitRunning(40*time.Second, "web", 1)
+	s.waitRunning("web", 1)
 	if s.desired(group) != 0 || s.desired(other) != 1 {
 		t.Errorf("desired are %d and %d, want 0 and 1", s.desired(group), s.desired(other))
 	}

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +28,7 @@ func TestAScaleUpIsSpreadOverGroupsWhoseNodesAreAlike(t *testing.T) {
 	s.deployment("web", 6, "1200m", "1Gi")
 	s.waitUnschedulable("web", 6)
 	s.installed("ca", "--scale-down-unneeded-time=10m", "--balance-similar-node-groups")
-	s.waitRunning(60*time.Second, "web", 6)
+	s.waitRunning("web", 6)
 	for _, group := range groups {
 		if got := wanted(s.purchases(group)); len(got) != 1 || got[0] != "2" {
 			t.Errorf("%s was resized to %v, want once, to 2", group, got)
@@ -42,28 +44,41 @@ func TestThePriorityMapDecidesAndIsReadAnew(t *testing.T) {
 	s := parallelStory(t)
 	spot := s.group(cluster.NodeGroup{Name: "spot", Type: "m5.large", Max: 1, Timing: slow})
 	demand := s.group(cluster.NodeGroup{Name: "demand", Type: "m5.large", Max: 5, Timing: slow})
+	reserved := s.group(cluster.NodeGroup{Name: "reserved", Type: "m5.large", Max: 5, Timing: slow})
 	s.priorities(fmt.Sprintf("50: [%q]\n10: [%q]\n", spot, demand))
-	s.installed("ca", "--scale-down-unneeded-time=10m", "--expander=priority")
+	a := s.installed("ca", "--scale-down-unneeded-time=10m", "--expander=priority")
 	s.deployment("first", 1, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "first", 1)
+	s.waitRunning("first", 1)
 	s.deployment("second", 1, "1200m", "1Gi") // the preferred group is as large as it may be
-	s.waitRunning(60*time.Second, "second", 1)
-	if s.desired(spot) != 1 || s.desired(demand) != 1 {
-		t.Fatalf("the groups have %d and %d machines, want the preferred one full and one of the other", s.desired(spot), s.desired(demand))
-	}
-	if err := s.cluster.AWS.SetBounds(spot, 0, 5); err != nil {
-		t.Fatal(err)
-	}
-	s.priorities(fmt.Sprintf("50: [%q]\n10: [%q]\n", demand, spot))
+	s.waitRunning("second", 1)
+	s.wantDesired(map[string]int{spot: 1, demand: 1, reserved: 0}) // nobody takes the group that the map leaves out
+
+	s.priorities(fmt.Sprintf("50: [%q]\n10: [%q]\n", reserved, demand))
+	s.eventually("the changed map is in force", func(context.Context) (bool, string, error) {
+		log := logOf(t, a)
+		return strings.Contains(log, "the changed map of priorities is in force"), tail(log), nil
+	})
 	s.deployment("third", 1, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "third", 1)
-	if s.desired(spot) != 1 || s.desired(demand) != 2 {
-		t.Errorf("the groups have %d and %d machines, want the one that is preferred now to have grown", s.desired(spot), s.desired(demand))
-	}
+	s.waitRunning("third", 1)
+	s.wantDesired(map[string]int{spot: 1, demand: 1, reserved: 1})
+
 	s.priorities("50: [\"(\"]\n")
-	s.deployment("fourth", 1, "1200m", "1Gi")
-	s.waitEvent(30*time.Second, "ConfigMap", priorityMap, "PriorityConfigMapInvalid", "(")
-	s.waitRunning(60*time.Second, "fourth", 1)
+	s.waitEvent("ConfigMap", priorityMap, "PriorityConfigMapInvalid", "(")
+	s.deployment("fourth", 1, "1200m", "1Gi") // the last valid map decides
+	s.waitRunning("fourth", 1)
+	s.wantDesired(map[string]int{spot: 1, demand: 1, reserved: 2})
+}
+
+// wantDesired compares what groups want to have.
+func (s *story) wantDesired(want map[string]int) {
+	s.t.Helper()
+	got := map[string]int{}
+	for group := range want {
+		got[group] = s.desired(group)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Fatalf("sizes of groups (-want +got):\n%s", diff)
+	}
 }
 
 func TestAGroupThatRefusesIsReplacedByTheNextBestAtOnce(t *testing.T) {
@@ -74,13 +89,11 @@ func TestAGroupThatRefusesIsReplacedByTheNextBestAtOnce(t *testing.T) {
 		Action: "SetDesiredCapacity", Group: small, Count: awstest.Always,
 		Effect: awstest.ErrorAnswer{Status: 400, Code: "AccessDenied", Message: "not authorized to perform autoscaling:SetDesiredCapacity"},
 	})()
-	s.installed("ca", "--scale-down-unneeded-time=10m", "--scan-interval=1m") // so that the next iteration by the clock would come too late
-	s.waitLoops(30 * time.Second)
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--scan-interval=10m") // so that the next iteration by the clock would come too late
+	s.waitLoops()
 	s.deployment("web", 1, "1200m", "1Gi")
-	s.waitRunning(30*time.Second, "web", 1)
-	if s.desired(small) != 0 || s.desired(large) != 1 {
-		t.Errorf("the groups have %d and %d machines, want the second to have helped", s.desired(small), s.desired(large))
-	}
+	s.waitRunning("web", 1)
+	s.wantDesired(map[string]int{small: 0, large: 1})
 	if calls := s.purchases(small); len(calls) != 1 {
 		t.Errorf("the group that refuses was called %d times, want once: it is backed off", len(calls))
 	}

@@ -35,7 +35,7 @@ func TestTheFirstDecisionsInASimulatedDumpAreTheLiveOnes(t *testing.T) {
 	}
 	account := s.install()
 	a := s.autoscaler("ca", account, flags...)
-	s.eventually(60*time.Second, "something is bought", func(context.Context) (bool, string, error) {
+	s.eventually("something is bought", func(context.Context) (bool, string, error) {
 		return s.firstPurchase() != nil, "nothing yet", nil
 	})
 	got := s.firstPurchase()
@@ -44,12 +44,12 @@ func TestTheFirstDecisionsInASimulatedDumpAreTheLiveOnes(t *testing.T) {
 	}
 	s.waitTriggered(want)
 	for _, pod := range helpless {
-		s.waitEvent(20*time.Second, "Pod", strings.TrimPrefix(pod, s.namespace+"/"), "NotTriggerScaleUp", "Insufficient cpu")
+		s.waitEvent("Pod", strings.TrimPrefix(pod, s.namespace+"/"), "NotTriggerScaleUp", "Insufficient cpu")
 	}
 
-	s.waitRunning(90*time.Second, "burst", 6)
-	s.waitRunning(30*time.Second, "spread", 4)
-	s.waitRunning(30*time.Second, "heavy", 1)
+	s.waitRunning("burst", 6)
+	s.waitRunning("spread", 4)
+	s.waitRunning("heavy", 1)
 	s.endGracefully(a)
 	s.scale("burst", 0)
 	s.scale("heavy", 0)
@@ -61,7 +61,7 @@ func TestTheFirstDecisionsInASimulatedDumpAreTheLiveOnes(t *testing.T) {
 		t.Errorf("in the simulation %v are unneeded, and before that %v were; want some more", unneeded, marked)
 	}
 	s.autoscaler("again", account, flags...)
-	s.waitCandidates(60*time.Second, unneeded)
+	s.waitCandidates(unneeded)
 	s.always(3*time.Second, "no other node is unneeded", func(ctx context.Context) (bool, string, error) {
 		marked := s.candidates(ctx)
 		return slices.Equal(unneeded, marked), fmt.Sprint(marked), nil
@@ -84,12 +84,12 @@ func (s *story) dumpedCluster() []string {
 			Taints: []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}},
 		}),
 	}
-	s.waitNodes(30*time.Second, 3)
+	s.waitNodes(3)
 	s.apply("testdata/dumped-running.yaml")
 	for app, pods := range map[string]int{"agent": 3, "web": 2, "db": 1, "sums": 1} {
-		s.waitRunning(40*time.Second, app, pods)
+		s.waitRunning(app, pods)
 	}
-	s.eventually(30*time.Second, "the Job is complete", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the Job is complete", func(ctx context.Context) (bool, string, error) {
 		job, err := s.cluster.Client.BatchV1().Jobs(s.namespace).Get(ctx, "once", metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -100,7 +100,7 @@ func (s *story) dumpedCluster() []string {
 	for app, pods := range map[string]int{"burst": 6, "spread": 2, "heavy": 1, "stuck": 1} {
 		s.waitUnschedulable(app, pods)
 	}
-	s.waitRunning(20*time.Second, "spread", 2)
+	s.waitRunning("spread", 2)
 	return groups
 }
 
@@ -166,7 +166,7 @@ func (s *story) simulate(format string, groups, flags []string) play {
 // run runs a program to its end and returns what it prints. It must exit with 0 and have read all kinds of objects.
 func (s *story) run(path string, args ...string) []byte {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	command := exec.CommandContext(ctx, path, args...)
@@ -220,7 +220,7 @@ func (p play) unneeded() []string {
 // firstPurchase is the first one of the story; nil: there was none.
 func (s *story) firstPurchase() *purchase {
 	for _, call := range s.calls("SetDesiredCapacity") {
-		if c := call.Change; c != nil {
+		if c := call.Change; c != nil && strings.HasPrefix(c.Group, s.namespace+"-") {
 			return &purchase{Group: c.Group, From: c.DesiredFrom, To: c.DesiredTo}
 		}
 	}
@@ -231,7 +231,7 @@ func (s *story) firstPurchase() *purchase {
 func (s *story) waitTriggered(l line) {
 	s.t.Helper()
 	text := fmt.Sprintf("{%s %d->%d (max: ", l.NodeGroup, l.From, l.To)
-	s.eventually(20*time.Second, "the pods of the simulation have triggered "+text, func(ctx context.Context) (bool, string, error) {
+	s.eventually("the pods of the simulation have triggered "+text, func(ctx context.Context) (bool, string, error) {
 		events, err := s.cluster.Client.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=TriggeredScaleUp"})
 		if err != nil {
 			return false, "", err
@@ -250,16 +250,16 @@ func (s *story) waitTriggered(l line) {
 // waitPods waits until an app has so many pods.
 func (s *story) waitPods(app string, want int) {
 	s.t.Helper()
-	s.eventually(30*time.Second, fmt.Sprintf("%s has %d pods", app, want), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("%s has %d pods", app, want), func(ctx context.Context) (bool, string, error) {
 		pods, err := s.pods(ctx, app)
 		return len(pods) == want, fmt.Sprint(len(pods)), err
 	})
 }
 
 // waitCandidates waits until just these nodes, sorted, are marked as unneeded.
-func (s *story) waitCandidates(within time.Duration, want []string) {
+func (s *story) waitCandidates(want []string) {
 	s.t.Helper()
-	s.eventually(within, fmt.Sprintf("the unneeded nodes are %v", want), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("the unneeded nodes are %v", want), func(ctx context.Context) (bool, string, error) {
 		marked := s.candidates(ctx)
 		return slices.Equal(want, marked), fmt.Sprint(marked), nil
 	})

@@ -87,7 +87,7 @@ func TestNothingIsLeftOfAPlaygroundThatEnds(t *testing.T) {
 // waitForUp waits until `playground up` says that it is ready, and returns its folder.
 func waitForUp(t *testing.T, up *process.Process, output string) string {
 	t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if !up.Running() {
 			t.Fatal(up.Err())
 		}
@@ -110,7 +110,7 @@ func read(t *testing.T, path string) string {
 
 func waitNoProcess(t *testing.T, folder string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(processesOf(folder)) > 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(processesOf(folder)) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still running: %v", processesOf(folder))
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +34,9 @@ func TestTheManifestsRightsAreAllThatAGrowingAndShrinkingAutoscalerNeeds(t *test
 	a := s.autoscaler("ca", account, append(commandLine(t, text), "--v=4", "--scan-interval=1s", "--scale-down-delay-after-add=1s",
 		"--scale-down-unneeded-time=2s", "--node-delete-delay-after-taint=1s")...)
 	s.deployment("web", 2, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "web", 2)
+	s.waitRunning("web", 2)
 	s.scale("web", 1)
-	s.waitNodes(60*time.Second, 1)
+	s.waitNodes(1)
 	if s.desired(group) != 1 {
 		t.Errorf("desired is %d, want 1", s.desired(group))
 	}
@@ -52,7 +51,7 @@ func TestTheManifestsRightsAreAllThatAGrowingAndShrinkingAutoscalerNeeds(t *test
 
 // uninstall takes the Deployment and what an autoscaler keeps in kube-system away.
 func (s *story) uninstall(name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own context has ended
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own context has ended
 	defer cancel()
 	client := s.cluster.Client
 	for what, err := range map[string]error{
@@ -97,7 +96,7 @@ func TestWithoutTheRightToReadAnOptionalKindTheAutoscalerWorksAndSaysSo(t *testi
 	s.group(workers(0, 5, 0))
 	a := s.autoscaler("ca", s.install(without("persistentvolumeclaims")), append(s.hasty(), "--scale-down-unneeded-time=10m")...)
 	s.deployment("web", 1, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "web", 1)
+	s.waitRunning("web", 1)
 
 	if log := logOf(t, a); !strings.Contains(log, `"Cannot list a resource"`) || !strings.Contains(log, `resource="persistentvolumeclaims"`) {
 		t.Errorf("the log doesn't name persistentvolumeclaims: %s", strings.Join(refusals(log), "\n"))
@@ -125,8 +124,8 @@ func TestWithoutTheRightToReadAnOptionalKindTheAutoscalerWorksAndSaysSo(t *testi
 func TestWithoutTheRightToListPodsHealthFailsAfterTheStartupTime(t *testing.T) {
 	s := parallelStory(t)
 	s.group(workers(0, 5, 0))
-	a := s.autoscaler("ca", s.install(without("pods")), append(s.hasty(), "--max-startup-time=6s", "--max-inactivity=5s", "--max-failing-time=5s")...)
-	s.eventually(30*time.Second, "the log names pods", func(context.Context) (bool, string, error) {
+	a := s.autoscaler("ca", s.install(without("pods")), append(s.hasty(), "--max-startup-time=15s", "--max-inactivity=5s", "--max-failing-time=5s")...)
+	s.eventually("the log names pods", func(context.Context) (bool, string, error) {
 		log := logOf(t, a)
 		return strings.Contains(log, `"Cannot list a resource"`) && strings.Contains(log, `resource="pods"`), tail(log), nil
 	})
@@ -134,7 +133,7 @@ func TestWithoutTheRightToListPodsHealthFailsAfterTheStartupTime(t *testing.T) {
 	if err != nil || status != 200 {
 		t.Errorf("before the startup time is over the health check says %d %q, error %v; want 200", status, text, err)
 	}
-	s.eventually(20*time.Second, "health fails", func(ctx context.Context) (bool, string, error) {
+	s.eventually("health fails", func(ctx context.Context) (bool, string, error) {
 		status, text, err := a.Health(ctx)
 		return status == 500 && strings.Contains(text, "last activity"), fmt.Sprint(status, text), err
 	})

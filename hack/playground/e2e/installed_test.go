@@ -45,7 +45,7 @@ func (s *story) install(changes ...changeRole) types.NamespacedName {
 		s.t.Fatalf("%s: %v", manifestFile, err)
 	}
 	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own context has ended
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own context has ended
 		defer cancel()
 		rbac := s.cluster.Client.RbacV1()
 		name := accountName + "-" + s.namespace
@@ -143,9 +143,9 @@ func (s *story) installed(name string, more ...string) *autoscaler.Autoscaler {
 }
 
 // waitLoops waits until the autoscaler's status says that it runs.
-func (s *story) waitLoops(within time.Duration) {
+func (s *story) waitLoops() {
 	s.t.Helper()
-	s.eventually(within, "the status says that the autoscaler runs", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the status says that the autoscaler runs", func(ctx context.Context) (bool, string, error) {
 		status, err := s.status(ctx)
 		return strings.Contains(status, "autoscalerStatus: Running"), status, err
 	})
@@ -163,7 +163,7 @@ func (s *story) status(ctx context.Context) (string, error) {
 // waitUnschedulable waits until the scheduler has found no node for so many pods of an app.
 func (s *story) waitUnschedulable(app string, want int) {
 	s.t.Helper()
-	s.eventually(30*time.Second, fmt.Sprintf("%d pods of %s are unschedulable", want, app), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("%d pods of %s are unschedulable", want, app), func(ctx context.Context) (bool, string, error) {
 		pods, err := s.pods(ctx, app)
 		return unschedulable(pods) == want, fmt.Sprintf("%d of %d", unschedulable(pods), len(pods)), err
 	})
@@ -187,10 +187,10 @@ func (s *story) desired(name string) int {
 }
 
 // waitEvent waits for an event about an object whose reason is equal and whose message contains a text, and returns the message.
-func (s *story) waitEvent(within time.Duration, kind, name, reason, text string) string {
+func (s *story) waitEvent(kind, name, reason, text string) string {
 	s.t.Helper()
 	message := ""
-	s.eventually(within, fmt.Sprintf("%s %s has an event %s with %q", kind, name, reason, text), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("%s %s has an event %s with %q", kind, name, reason, text), func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx, kind, name)
 		for _, event := range events {
 			if event.Reason == reason && strings.Contains(event.Message, text) {

@@ -27,7 +27,7 @@ func TestPodsOfADeploymentRunOnNodesMadeFromInstances(t *testing.T) {
 	s.deployment("web", 3, "1200m", "1Gi", func(p *corev1.PodTemplateSpec) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "blue"}}
 	})
-	s.eventually(20*time.Second, "the scheduler finds no node for the pods", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the scheduler finds no node for the pods", func(ctx context.Context) (bool, string, error) {
 		pods, err := s.pods(ctx, "web")
 		return err == nil && len(pods) == 3 && unschedulable(pods) == 3, fmt.Sprintf("%d of %d", unschedulable(pods), len(pods)), err
 	})
@@ -35,8 +35,8 @@ func TestPodsOfADeploymentRunOnNodesMadeFromInstances(t *testing.T) {
 	if err := s.cluster.AWS.SetDesired(group, 3); err != nil {
 		t.Fatal(err)
 	}
-	s.waitNodes(30*time.Second, 3)
-	s.waitRunning(20*time.Second, "web", 3)
+	s.waitNodes(3)
+	s.waitRunning("web", 3)
 	if perNode, _, err := s.running(t.Context(), "web"); err != nil || len(perNode) != 3 {
 		t.Errorf("pods per node: %v, error %v; want one on each of three: two don't fit on 2 cores", perNode, err)
 	}
@@ -90,7 +90,7 @@ func TestPodsOfAMachineThatDiesStartAgainOnItsReplacement(t *testing.T) {
 	s := newStory(t)
 	group := s.group(cluster.NodeGroup{Name: "workers", Type: "m5.large", Max: 1, Desired: 1})
 	s.deployment("web", 2, "100m", "128Mi")
-	s.waitRunning(30*time.Second, "web", 2)
+	s.waitRunning("web", 2)
 
 	var victim string
 	for _, i := range s.cluster.AWS.Instances() {
@@ -101,7 +101,7 @@ func TestPodsOfAMachineThatDiesStartAgainOnItsReplacement(t *testing.T) {
 			}
 		}
 	}
-	s.eventually(60*time.Second, "both pods run on another node, and nothing of the old one is left", func(ctx context.Context) (bool, string, error) {
+	s.eventually("both pods run on another node, and nothing of the old one is left", func(ctx context.Context) (bool, string, error) {
 		perNode, sum, err := s.running(ctx, "web")
 		if err != nil {
 			return false, "", err
@@ -131,7 +131,7 @@ func TestAJobRunsForItsTimeAndCompletes(t *testing.T) {
 	if _, err := s.cluster.Client.BatchV1().Jobs(s.namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually(40*time.Second, "the Job is complete", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the Job is complete", func(ctx context.Context) (bool, string, error) {
 		job, err := s.cluster.Client.BatchV1().Jobs(s.namespace).Get(ctx, "sum", metav1.GetOptions{})
 		return err == nil && job.Status.Succeeded == 2 && job.Status.CompletionTime != nil, fmt.Sprintf("%+v", job.Status), err
 	})

@@ -35,7 +35,7 @@ func TestAKilledProcessBuysNothingTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := parallelStory(t)
 			bought := workers(0, 9, 0)
-			bought.Timing = slow
+			bought.Timing = lasting
 			group := s.group(bought)
 			account := s.install()
 			flags := append(s.hasty(), "--scale-down-unneeded-time=10m")
@@ -48,8 +48,8 @@ func TestAKilledProcessBuysNothingTwice(t *testing.T) {
 			} else {
 				s.killInCall(group, test.hold, first)
 			}
-			s.autoscaler("second", account, flags...)
-			s.waitRunning(60*time.Second, "web", 3)
+			s.waitTakenOver(s.autoscaler("second", account, flags...))
+			s.waitRunning("web", 3)
 			s.always(3*time.Second, "nothing more is bought", func(context.Context) (bool, string, error) {
 				var effects []bool
 				for _, call := range s.purchases(group) {
@@ -58,7 +58,7 @@ func TestAKilledProcessBuysNothingTwice(t *testing.T) {
 				diff := cmp.Diff(test.effects, effects)
 				return diff == "" && s.desired(group) == 3, fmt.Sprintf("desired %d; calls with an effect: %s", s.desired(group), diff), nil
 			})
-			s.waitNodes(time.Second, 3)
+			s.waitNodes(3)
 		})
 	}
 }
@@ -72,13 +72,11 @@ func (s *story) killInCall(group string, side awstest.Side, start func() *autosc
 	a := start()
 	select {
 	case <-gate.Arrived():
-	case <-time.After(40 * time.Second):
-		s.t.Fatal("no purchase within 40 s")
+	case <-time.After(patience):
+		s.t.Fatalf("no purchase within %s", patience)
 	}
-	if err := a.Kill(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.eventually(10*time.Second, "the cloud knows that nobody waits for its answer", func(context.Context) (bool, string, error) {
+	s.kill(a)
+	s.eventually("the cloud knows that nobody waits for its answer", func(context.Context) (bool, string, error) {
 		calls := s.purchases(group)
 		return len(calls) == 1 && calls[0].Dropped, fmt.Sprintf("%+v", calls), nil
 	})
@@ -87,19 +85,38 @@ func (s *story) killInCall(group string, side awstest.Side, start func() *autosc
 // killAfterAnswer kills an autoscaler that has just bought.
 func (s *story) killAfterAnswer(group string, a *autoscaler.Autoscaler) {
 	s.t.Helper()
-	s.eventually(40*time.Second, "the purchase is answered", func(context.Context) (bool, string, error) {
+	s.eventually("the purchase is answered", func(context.Context) (bool, string, error) {
 		calls := s.purchases(group)
 		return len(calls) == 1 && calls[0].Done, fmt.Sprintf("%+v", calls), nil
 	})
+	s.kill(a)
+}
+
+// kill ends an autoscaler at once, and releases its Lease: the next one needn't wait for its end, and acts while what the first began goes on.
+func (s *story) kill(a *autoscaler.Autoscaler) {
+	s.t.Helper()
 	if err := a.Kill(); err != nil {
 		s.t.Fatal(err)
 	}
+	s.freeLease()
 }
+
+// waitTakenOver waits until an autoscaler acts, and knows what an earlier one remembered.
+func (s *story) waitTakenOver(a *autoscaler.Autoscaler) {
+	s.t.Helper()
+	s.eventually("the next process has taken over", func(context.Context) (bool, string, error) {
+		log := logOf(s.t, a)
+		return strings.Contains(log, "Took over what an earlier process remembered"), tail(log), nil
+	})
+}
+
+// lasting is a cloud whose machines are still to come when the process that asked for them is dead and the next one looks.
+var lasting = awstest.Timing{Request: 5 * time.Second, Launch: 5 * time.Second, HealthCheck: time.Second, Terminate: 300 * time.Millisecond, Linger: time.Second}
 
 func TestTheNextStartPutsNodesBackIntoServiceThatAKilledProcessWasRemoving(t *testing.T) {
 	s := parallelStory(t)
 	group := s.group(workers(0, 5, 2))
-	s.waitNodes(30*time.Second, 2)
+	s.waitNodes(2)
 	nodes, err := s.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -110,17 +127,15 @@ func TestTheNextStartPutsNodesBackIntoServiceThatAKilledProcessWasRemoving(t *te
 
 	first := s.autoscaler("first", account, append(s.hasty(), "--node-delete-delay-after-taint=10m")...)
 	s.waitMarks("both nodes are marked and cordoned", map[string]mark{free: {tainted: true, cordoned: true}, cordoned: {tainted: true, cordoned: true}})
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	s.kill(first)
 	s.autoscaler("second", account, append(s.hasty(), "--scale-down-unneeded-time=10m", "--max-bulk-soft-taint-count=0")...)
 	s.waitMarks("our marks are gone, and somebody else's cordon isn't", map[string]mark{free: {}, cordoned: {cordoned: true}})
 	for _, node := range []string{free, cordoned} {
-		s.waitEvent(10*time.Second, "Node", node, "ClusterAutoscalerCleanup", "removed taint "+deletionTaint)
+		s.waitEvent("Node", node, "ClusterAutoscalerCleanup", "removed taint "+deletionTaint)
 	}
 	// The free node takes one pod; the group grows for the other one.
 	s.deployment("web", 2, "1200m", "1Gi")
-	s.waitRunning(40*time.Second, "web", 2)
+	s.waitRunning("web", 2)
 	if perNode, _, err := s.running(t.Context(), "web"); err != nil || perNode[free] != 1 || perNode[cordoned] != 0 {
 		t.Errorf("pods per node: %v, error %v; want one on %s and none on %s", perNode, err, free, cordoned)
 	}
@@ -134,7 +149,7 @@ type mark struct{ tainted, cordoned bool }
 
 func (s *story) waitMarks(what string, want map[string]mark) {
 	s.t.Helper()
-	s.eventually(40*time.Second, what, func(ctx context.Context) (bool, string, error) {
+	s.eventually(what, func(ctx context.Context) (bool, string, error) {
 		nodes, err := s.nodes(ctx)
 		got := map[string]mark{}
 		for _, node := range nodes {
@@ -147,7 +162,7 @@ func (s *story) waitMarks(what string, want map[string]mark) {
 func TestAProcessThatIsToldToEndPutsNodesBackIntoService(t *testing.T) {
 	s := parallelStory(t)
 	group := s.group(workers(0, 5, 1))
-	s.waitNodes(30*time.Second, 1)
+	s.waitNodes(1)
 	nodes, err := s.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +179,7 @@ func TestAProcessThatIsToldToEndPutsNodesBackIntoService(t *testing.T) {
 // endGracefully sends SIGTERM and expects exit code 0 soon.
 func (s *story) endGracefully(a *autoscaler.Autoscaler) {
 	s.t.Helper()
-	if gracefully, err := a.Stop(15 * time.Second); err != nil || !gracefully {
+	if gracefully, err := a.Stop(30 * time.Second); err != nil || !gracefully {
 		s.t.Fatalf("stopping it: gracefully %v, error %v", gracefully, err)
 	}
 	if code := a.ExitCode(); code != 0 {
@@ -231,7 +246,6 @@ func (s *story) installChart(change func(*rbacv1.Role)) types.NamespacedName {
 func TestWhatAKilledProcessKnewIsKnownToTheNextWithTheRightsOfTheChart(t *testing.T) {
 	s := parallelStory(t)
 	refusing := s.group(cluster.NodeGroup{Name: "refusing", Type: "m5.4xlarge", Max: 5, Labels: map[string]string{"kind": "refusing"}})
-	lasting := awstest.Timing{Request: 8 * time.Second, Launch: 8 * time.Second, HealthCheck: time.Second, Terminate: 300 * time.Millisecond, Linger: time.Second}
 	bought := s.group(cluster.NodeGroup{Name: "bought", Type: "m5.large", Max: 5, Labels: map[string]string{"kind": "bought"}, Timing: lasting})
 	defer s.cluster.AWS.Inject(awstest.Fault{
 		Action: "SetDesiredCapacity", Group: refusing, Count: awstest.Always,
@@ -245,7 +259,7 @@ func TestWhatAKilledProcessKnewIsKnownToTheNextWithTheRightsOfTheChart(t *testin
 	s.deployment("never", 1, "1200m", "1Gi", of("refusing"))
 	s.deployment("web", 2, "1200m", "1Gi", of("bought"))
 	first := s.autoscaler("first", account, flags...)
-	s.eventually(60*time.Second, "both groups are asked, and the state says so", func(ctx context.Context) (bool, string, error) {
+	s.eventually("both groups are asked, and the state says so", func(ctx context.Context) (bool, string, error) {
 		object, err := s.cluster.Client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "cluster-autoscaler-status", metav1.GetOptions{})
 		if err != nil {
 			return false, "", ignoreNotFound(err)
@@ -253,16 +267,11 @@ func TestWhatAKilledProcessKnewIsKnownToTheNextWithTheRightsOfTheChart(t *testin
 		asked := len(s.purchases(refusing)) == 1 && len(s.purchases(bought)) == 1
 		return asked && object.Data["state"] != "" && strings.Contains(object.Data["status"], "setAside"), object.Data["status"], nil
 	})
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	s.kill(first)
 
 	second := s.autoscaler("second", account, flags...)
-	s.eventually(40*time.Second, "the next process has taken over", func(context.Context) (bool, string, error) {
-		log := logOf(t, second)
-		return strings.Contains(log, "Took over what an earlier process remembered"), tail(log), nil
-	})
-	s.waitRunning(60*time.Second, "web", 2)
+	s.waitTakenOver(second)
+	s.waitRunning("web", 2)
 	s.always(3*time.Second, "nobody is asked again", func(context.Context) (bool, string, error) {
 		counts := fmt.Sprintf("%d and %d calls, desired %d", len(s.purchases(refusing)), len(s.purchases(bought)), s.desired(bought))
 		return counts == "1 and 1 calls, desired 2", counts, nil
@@ -284,7 +293,7 @@ func TestAStatusThatMayNotBeUpdatedIsOneLineInTheLog(t *testing.T) {
 	})
 	a := s.autoscaler("ca", account, append(s.hasty(), "--scale-down-unneeded-time=10m")...)
 	s.deployment("web", 1, "1200m", "1Gi")
-	s.waitRunning(60*time.Second, "web", 1)
+	s.waitRunning("web", 1)
 	s.always(3*time.Second, "the log has one line about it", func(context.Context) (bool, string, error) {
 		lines := strings.Count(logOf(t, a), "Cannot write the status")
 		return lines == 1, fmt.Sprintf("%d lines", lines), nil
@@ -293,5 +302,5 @@ func TestAStatusThatMayNotBeUpdatedIsOneLineInTheLog(t *testing.T) {
 		t.Errorf("desired is %d, want 1", s.desired(group))
 	}
 	// The object could be made, so that events about the cluster have something to stand on.
-	s.waitEvent(10*time.Second, "ConfigMap", "cluster-autoscaler-status", "ScaledUpGroup", group)
+	s.waitEvent("ConfigMap", "cluster-autoscaler-status", "ScaledUpGroup", group)
 }

@@ -21,10 +21,10 @@ import (
 func TestIdleNodesGoAwayDownToTheMinimum(t *testing.T) {
 	s := parallelStory(t)
 	group := s.group(workers(1, 5, 3))
-	s.waitNodes(30*time.Second, 3)
+	s.waitNodes(3)
 
 	s.installed("ca")
-	s.waitNodes(60*time.Second, 1)
+	s.waitNodes(1)
 	s.always(4*time.Second, "the minimum stays", func(ctx context.Context) (bool, string, error) {
 		nodes, err := s.nodes(ctx)
 		return len(nodes) == 1 && s.desired(group) == 1, fmt.Sprintf("%d nodes, desired %d", len(nodes), s.desired(group)), err
@@ -39,8 +39,8 @@ func TestIdleNodesGoAwayDownToTheMinimum(t *testing.T) {
 		}
 	}
 	for _, name := range s.namesOf(ended) {
-		s.waitEvent(5*time.Second, "Node", name, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
-		s.waitEvent(5*time.Second, "Node", name, "ScaleDown", "nodes removed by cluster autoscaler")
+		s.waitEvent("Node", name, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
+		s.waitEvent("Node", name, "ScaleDown", "nodes removed by cluster autoscaler")
 	}
 	if bought := s.purchases(group); len(bought) > 0 {
 		t.Errorf("a call set the desired capacity, to %v", wanted(bought))
@@ -50,13 +50,13 @@ func TestIdleNodesGoAwayDownToTheMinimum(t *testing.T) {
 func TestPodsMoveToAnotherNodeBeforeTheirsGoes(t *testing.T) {
 	s := parallelStory(t)
 	group := s.group(workers(0, 5, 3))
-	s.waitNodes(30*time.Second, 3)
+	s.waitNodes(3)
 	s.deployment("web", 3, "400m", "256Mi", apart)
-	s.waitRunning(40*time.Second, "web", 3)
+	s.waitRunning("web", 3)
 
 	s.installed("ca")
-	s.waitNodes(90*time.Second, 1)
-	s.waitRunning(20*time.Second, "web", 3)
+	s.waitNodes(1)
+	s.waitRunning("web", 3)
 	if ended := s.endings(group); len(ended) != 2 {
 		t.Errorf("calls ended %v, want two machines", ended)
 	}
@@ -70,13 +70,13 @@ func TestPodsMoveToAnotherNodeBeforeTheirsGoes(t *testing.T) {
 func TestAPodDisruptionBudgetHoldsANodeUntilItAllowsTheEviction(t *testing.T) {
 	s := parallelStory(t)
 	s.group(workers(0, 5, 2))
-	s.waitNodes(30*time.Second, 2)
+	s.waitNodes(2)
 	s.deployment("web", 2, "400m", "256Mi", apart)
-	s.waitRunning(40*time.Second, "web", 2)
+	s.waitRunning("web", 2)
 	s.budget("web", 2)
 
 	a := s.installed("ca")
-	s.eventually(30*time.Second, "the log says what keeps the nodes", func(context.Context) (bool, string, error) {
+	s.eventually("the log says what keeps the nodes", func(context.Context) (bool, string, error) {
 		return strings.Contains(logOf(t, a), "NotEnoughPdb"), "nothing of it", nil
 	})
 	s.always(4*time.Second, "both nodes stay, and none is marked", func(ctx context.Context) (bool, string, error) {
@@ -84,8 +84,8 @@ func TestAPodDisruptionBudgetHoldsANodeUntilItAllowsTheEviction(t *testing.T) {
 		return len(nodes) == 2 && len(tainted(nodes, deletionTaint)) == 0, fmt.Sprint(len(nodes), tainted(nodes, deletionTaint)), err
 	})
 	s.budget("web", 1)
-	s.waitNodes(60*time.Second, 1)
-	s.waitRunning(20*time.Second, "web", 2)
+	s.waitNodes(1)
+	s.waitRunning("web", 2)
 }
 
 // The budget comes while the node is drained: a pod of low priority has left, the one of high priority is next.
@@ -93,16 +93,17 @@ func TestAnEvictionThatIsRefusedLeavesTheNodeInService(t *testing.T) {
 	s := parallelStory(t)
 	s.group(workers(1, 2, 2))
 	high := s.priorityClass(1000)
-	s.deployment("low", 1, "300m", "256Mi", graceful(8))
+	s.waitNodes(2)
+	s.deployment("low", 1, "300m", "256Mi", graceful(20)) // for so long there is time to make the budget
+	s.waitRunning("low", 1)                               // first: the other one goes to its node
 	s.deployment("high", 1, "300m", "256Mi", near("low"), func(p *corev1.PodTemplateSpec) { p.Spec.PriorityClassName = high })
-	s.waitRunning(40*time.Second, "low", 1)
-	s.waitRunning(40*time.Second, "high", 1)
+	s.waitRunning("high", 1)
 	// Only the node with the pods is a candidate; the other one has room for them.
 	node := s.nodeOf("high")
 	s.protect(node)
 
-	s.installed("ca", "--drain-priority-config=0:20,1000:20", "--max-pod-eviction-time=3s")
-	s.eventually(40*time.Second, "the pod of low priority is leaving", func(ctx context.Context) (bool, string, error) {
+	s.installed("ca", "--drain-priority-config=0:60,1000:20", "--max-pod-eviction-time=3s")
+	s.eventually("the pod of low priority is leaving", func(ctx context.Context) (bool, string, error) {
 		pods, err := s.pods(ctx, "low")
 		return len(pods) > 0 && pods[0].DeletionTimestamp != nil, "it isn't", err
 	})
@@ -111,12 +112,12 @@ func TestAnEvictionThatIsRefusedLeavesTheNodeInService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.waitEvent(40*time.Second, "Pod", pods[0].Name, "ScaleDownFailed", "failed to delete pod for ScaleDown")
-	message := s.waitEvent(20*time.Second, "Node", node, "ScaleDownFailed", "failed to drain and delete node")
+	s.waitEvent("Pod", pods[0].Name, "ScaleDownFailed", "failed to delete pod for ScaleDown")
+	message := s.waitEvent("Node", node, "ScaleDownFailed", "failed to drain and delete node")
 	if budget := s.namespace + "/high"; !strings.Contains(message, budget) {
 		t.Errorf("the event's message is %q, want it to name the budget %s", message, budget)
 	}
-	s.eventually(20*time.Second, "the node is back in service", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the node is back in service", func(ctx context.Context) (bool, string, error) {
 		got, err := s.cluster.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -197,7 +198,7 @@ func (s *story) budget(app string, minAvailable int) {
 	if err != nil {
 		s.t.Fatalf("setting budget %s: %v", app, err)
 	}
-	s.eventually(20*time.Second, "the budget counts", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the budget counts", func(ctx context.Context) (bool, string, error) {
 		got, err := budgets.Get(ctx, app, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err

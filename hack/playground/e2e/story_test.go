@@ -27,6 +27,10 @@ import (
 // never share a node.
 const storyLabel = "playground.cluster-autoscaler/story"
 
+// patience is how long a story waits for what must come. Nothing is measured with it, so that it can be ample: it only says when a story that
+// fails does so.
+const patience = 2 * time.Minute
+
 // story is one test's view of the shared cluster.
 type story struct {
 	t         *testing.T
@@ -49,7 +53,7 @@ func newStory(t *testing.T) *story {
 	}
 	s.namespace = created.Name
 	t.Cleanup(s.leave)
-	s.eventually(20*time.Second, "the namespace has its service account", func(ctx context.Context) (bool, string, error) {
+	s.eventually("the namespace has its service account", func(ctx context.Context) (bool, string, error) {
 		_, err := shared.Client.CoreV1().ServiceAccounts(s.namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, "none", ignoreNotFound(err)
 	})
@@ -60,7 +64,7 @@ func newStory(t *testing.T) *story {
 // What an autoscaler keeps in the story's namespace goes with it. It doesn't wait for the namespace: the namespace controller takes five
 // seconds before it even begins.
 func (s *story) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own context has ended
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own context has ended
 	defer cancel()
 	s.deleteWorkloads(ctx)
 	// The pods go first: those of vanished nodes take longer to go than those that a kubelet still ends.
@@ -221,18 +225,18 @@ func (s *story) running(ctx context.Context, app string) (perNode map[string]int
 }
 
 // waitRunning waits until so many of an app's pods run.
-func (s *story) waitRunning(within time.Duration, app string, want int) {
+func (s *story) waitRunning(app string, want int) {
 	s.t.Helper()
-	s.eventually(within, fmt.Sprintf("%d pods of %s run", want, app), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("%d pods of %s run", want, app), func(ctx context.Context) (bool, string, error) {
 		perNode, got, err := s.running(ctx, app)
 		return got == want, fmt.Sprintf("%d run, per node: %v", got, perNode), err
 	})
 }
 
 // waitNodes waits until the story's groups have so many Ready nodes and no others.
-func (s *story) waitNodes(within time.Duration, want int) {
+func (s *story) waitNodes(want int) {
 	s.t.Helper()
-	s.eventually(within, fmt.Sprintf("there are %d nodes, all Ready", want), func(ctx context.Context) (bool, string, error) {
+	s.eventually(fmt.Sprintf("there are %d nodes, all Ready", want), func(ctx context.Context) (bool, string, error) {
 		nodes, err := s.nodes(ctx)
 		ready := 0
 		for _, node := range nodes {
@@ -269,7 +273,7 @@ func (s *story) autoscaler(name string, account types.NamespacedName, flags ...s
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		if _, err := a.Stop(10 * time.Second); err != nil {
+		if _, err := a.Stop(30 * time.Second); err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -283,11 +287,11 @@ func (s *story) calls(actions ...string) []awstest.Call {
 	})
 }
 
-// eventually asks a question again and again until the answer is yes. When it isn't within the time, the test fails and shows the last
-// answer. A failing part of the cluster fails the test at once.
-func (s *story) eventually(within time.Duration, what string, ask func(context.Context) (bool, string, error)) {
+// eventually asks a question again and again until the answer is yes. When patience ends first, the test fails and shows the last answer. A
+// failing part of the cluster fails the test at once.
+func (s *story) eventually(what string, ask func(context.Context) (bool, string, error)) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	s.eventuallyIn(ctx, what, ask)
 }
