@@ -154,7 +154,7 @@ func New(with Collaborators, options Options) *Actuator {
 // group finds a node group in the newest view; nil: there is none of this id.
 func (a *Actuator) group(id cloudprovider.GroupID) cloudprovider.NodeGroup {
 	for _, group := range a.cloud.NodeGroups() {
-		if group.ID() == id {
+		if group != nil && group.ID() == id {
 			return group
 		}
 	}

@@ -305,7 +305,7 @@ func (l listers) PodDisruptionBudgets() ([]*policyv1.PodDisruptionBudget, error)
 func (w *world) NodeGroups() []cloudprovider.NodeGroup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []cloudprovider.NodeGroup
+	out := []cloudprovider.NodeGroup{nil} // which providers should not return
 	for _, id := range slices.Sorted(maps.Keys(w.groups)) {
 		switch g := w.groups[id]; {
 		case g.fresh != nil:
@@ -383,7 +383,7 @@ func (g creatableGroup) Create(context.Context) (cloudprovider.NodeGroup, error)
 	defer g.w.mu.Unlock()
 	err := g.next()
 	g.w.note("create %s: %v", g.id, err)
-	if err != nil {
+	if err != nil || g.created.id == "" {
 		return nil, err
 	}
 	return g.created, nil

@@ -26,7 +26,9 @@ type cloud struct{ w *world }
 func (c cloud) NodeGroups() []cloudprovider.NodeGroup {
 	var out []cloudprovider.NodeGroup
 	for _, g := range c.w.NodeGroups() {
-		out = append(out, forceful{g.(*group)})
+		if own, ok := g.(*group); ok {
+			out = append(out, forceful{own})
+		}
 	}
 	return out
 }

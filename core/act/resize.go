@@ -86,6 +86,9 @@ func (a *Actuator) groupToGrow(ctx context.Context, id cloudprovider.GroupID) (c
 	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
 	defer cancel()
 	created, err := creator.Create(ctx)
+	if err == nil && created == nil {
+		err = errors.New("the cloud provider returned no group")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating node group %s: %w", id, err)
 	}
@@ -121,5 +124,5 @@ func (a *Actuator) increase(ctx context.Context, group cloudprovider.NodeGroup, 
 	if err != nil { // in the words that operators know from events and the status
 		err = fmt.Errorf("failed to increase node group size: %w", err)
 	}
-	return granted, err
+	return max(granted, 0), err
 }

@@ -191,3 +191,20 @@ func TestAGroupThatDoesNotExistYetIsCreatedFirst(t *testing.T) {
 		}
 	})
 }
+
+func TestAnswersThatMakeNoSenseHarmNothing(t *testing.T) {
+	s := newStage(t, defaults())
+	s.add("a")
+	s.groups["a"].grantLess = 5
+	s.add("new")
+	s.groups["new"].state.Theoretical, s.groups["new"].created = true, &group{} // nothing comes of creating it
+	for wish, want := range map[report.Resize]string{
+		{Group: "a", To: 2, Max: 10}:   "a +0",
+		{Group: "new", To: 1, Max: 10}: "new +0!",
+	} {
+		outcomes, err := s.Resize(t.Context(), []report.Resize{wish})
+		if got := grants(outcomes); got != want || err != nil {
+			t.Errorf("%s: got %q (%v), want %q", wish.Group, got, err, want)
+		}
+	}
+}

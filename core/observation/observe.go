@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,23 +69,49 @@ func (s *Source) cluster(ctx context.Context, seen *Observation) error {
 	return nil
 }
 
-// groups takes over the view of the cloud. A group that could not be described newly is stale; one without template says why.
+// groups takes over the view of the cloud. A group that could not be described newly, or whose description cannot be true, is stale; one without
+// template says why.
 func (s *Source) groups(ctx context.Context, seen *Observation) {
-	seen.GroupErrors = s.cloud.GroupErrors()
+	seen.GroupErrors = slices.Clone(s.cloud.GroupErrors())
 	stale := make(map[cloudprovider.GroupID]error, len(seen.GroupErrors))
 	for _, trouble := range seen.GroupErrors {
 		stale[trouble.Group] = trouble.Err
 	}
+	at := map[cloudprovider.GroupID]int{}
 	for _, listed := range s.cloud.NodeGroups() {
-		group := Group{ID: listed.ID(), GroupState: listed.State(), Stale: stale[listed.ID()]}
-		group.Options = s.options.GroupDefaults.Override(group.GroupState.Options)
-		variants, err := listed.Templates(ctx)
-		if err != nil && !errors.Is(err, cloudprovider.ErrNoTemplate) {
-			group.TemplateErr = fmt.Errorf("describing a fresh node of group %s: %w", group.ID, err)
+		if listed == nil {
+			continue
 		}
-		group.Variants = variants
-		seen.Groups = append(seen.Groups, group)
+		id := listed.ID()
+		err := errTwice
+		first, twice := at[id]
+		if !twice {
+			first, at[id] = len(seen.Groups), len(seen.Groups)
+			seen.Groups = append(seen.Groups, s.group(ctx, listed))
+			err = implausible(listed.State())
+		}
+		if err != nil && stale[id] == nil {
+			stale[id] = err
+			seen.GroupErrors = append(seen.GroupErrors, cloudprovider.GroupError{Group: id, Err: err})
+		}
+		seen.Groups[first].Stale = stale[id]
 	}
+	slices.SortStableFunc(seen.GroupErrors, func(a, b cloudprovider.GroupError) int { return cmp.Compare(a.Group, b.Group) })
+}
+
+// group is one group as it is described.
+func (s *Source) group(ctx context.Context, listed cloudprovider.NodeGroup) Group {
+	group := Group{ID: listed.ID(), GroupState: plausible(listed.State())}
+	group.Options = s.options.GroupDefaults.Override(group.GroupState.Options)
+	variants, err := listed.Templates(ctx)
+	group.Variants = described(variants)
+	if err == nil && len(group.Variants) < len(variants) && len(group.Variants) == 0 {
+		err = errNoMachine
+	}
+	if err != nil && !errors.Is(err, cloudprovider.ErrNoTemplate) {
+		group.TemplateErr = fmt.Errorf("describing a fresh node of group %s: %w", group.ID, err)
+	}
+	return group
 }
 
 // members looks up the group of every node, and whether its machine still exists.
