@@ -433,7 +433,7 @@ func TestWhatIsWrongWithTheInputIsSaidLineByLine(t *testing.T) {
 				"a.yaml: document 1: spec.expect[7].pod: goes with an event only",
 				"a.yaml: document 1: spec.expect[7].node: goes with an event only",
 				"a.yaml: document 1: spec.expect[7].reason: goes with an event only",
-				`a.yaml: document 1: spec.expect[8].event: there is no event "Bang": want one of GroupBackedOff, GroupSetAside, IterationFailed, NoScaleUp, NodeKept, NodeNeeded, NodeReady, NodeRemoved, NodeUnneeded, Restarted, ScaleDown, ScaleDownFailed, ScaleUp, ScaleUpFailed`,
+				`a.yaml: document 1: spec.expect[8].event: there is no event "Bang": want one of GroupBackedOff, GroupSetAside, IterationFailed, NoScaleUp, NodeKept, NodeNeeded, NodeReady, NodeRemoved, NodeUnneeded, Notice, Restarted, ScaleDown, ScaleDownFailed, ScaleUp, ScaleUpFailed`,
 				"a.yaml: document 1: spec.expect[9].event: happens once: want by or never",
 				`a.yaml: document 1: spec.expect[9].pod: is "web", want namespace/name`,
 			},
