@@ -90,8 +90,18 @@ func (t *Teller) Tell(ctx context.Context, r report.Report, memory Memory) {
 	t.recorder.Record(status.Events(r)...)
 	t.measure(r)
 	t.log(r)
-	t.document = status.Render(r, t.document)
+	before := t.document
+	t.document = status.Render(r, before)
+	t.tellSetAside(before)
 	t.write(ctx, &memory)
+}
+
+// tellSetAside tells of groups that have newly been set aside: by an event and a line of the log.
+func (t *Teller) tellSetAside(before status.Document) {
+	for _, aside := range status.NewlySetAside(before, t.document) {
+		t.recorder.Record(status.GroupSetAside(aside))
+		t.logger.Info("Set node group aside", "nodeGroup", aside.Name, "reason", aside.Error, "since", aside.Since)
+	}
 }
 
 // log writes a line for each effect, and at higher verbosities for each decision and verdict.

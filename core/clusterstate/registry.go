@@ -173,7 +173,7 @@ func (r *Registry) AfterRepair(outcomes []report.RepairOutcome) State {
 			m.wrote(-m.weights.units(ended)-outcome.Lowered, outcome.At)
 			gs.RepairFrom = m.repairFrom
 			if gs.SetAside == nil && (err != nil || ended+outcome.Lowered > 0) {
-				gs.SetAside = &report.GroupSetAside{Error: "it is being repaired", Since: outcome.At}
+				gs.SetAside = &report.GroupSetAside{Error: report.BeingRepaired, Since: outcome.At}
 			}
 		})
 	}

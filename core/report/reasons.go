@@ -69,6 +69,9 @@ type (
 	EstimateLimit struct{ Nodes int }
 )
 
+// BeingRepaired is the error of a GroupSetAside for one iteration, because a repair has just changed the group. Nothing is wrong with it otherwise.
+const BeingRepaired = "it is being repaired"
+
 // The reasons that concern a pod, whatever the group.
 type (
 	// Upcoming: the pod fits on a node that exists or that is on its way.

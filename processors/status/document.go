@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -215,6 +216,19 @@ func setAside(r report.Report) []SetAside {
 	for _, t := range r.GroupErrors {
 		if _, open := trouble[t.Group]; open {
 			out = append(out, SetAside{Name: string(t.Group), Error: t.Err.Error(), Since: stamp(t.Since)})
+		}
+	}
+	return out
+}
+
+// NewlySetAside are the groups that were not set aside before, or because of something else, in the order of the document. Those that are only being
+// repaired are not among them.
+func NewlySetAside(before, now Document) []SetAside {
+	var out []SetAside
+	for _, aside := range now.SetAside {
+		known := slices.ContainsFunc(before.SetAside, func(b SetAside) bool { return b.Name == aside.Name && b.Error == aside.Error })
+		if !known && aside.Error != report.BeingRepaired {
+			out = append(out, aside)
 		}
 	}
 	return out

@@ -83,6 +83,11 @@ func Events(r report.Report) []Event {
 	return append(events, podEvents(r.ScaleUp)...)
 }
 
+// GroupSetAside tells that a group is left alone from now on, and why.
+func GroupSetAside(aside SetAside) Event {
+	return cluster(true, "NodeGroupSetAside", "Group %s is set aside: %s", aside.Name, aside.Error)
+}
+
 // noticeEvents are about ConfigMaps that say what the operator wants; notices about none have no event.
 func noticeEvents(notices []report.Notice) []Event {
 	var events []Event
