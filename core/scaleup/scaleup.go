@@ -105,8 +105,10 @@ type Considered struct {
 	// Options are the ways to help, in the order of the groups, one per group at most.
 	Options []expander.Option
 
-	in         In
+	in In
+	// classes are the pods that are left by class, numbers the class of each.
 	classes    [][]*corev1.Pod
+	numbers    []int
 	candidates []*candidate
 	accounts   accounts
 	depth      int // open forks of the snapshot
@@ -176,7 +178,8 @@ func Options(ctx context.Context, in In) (Considered, error) {
 
 // consider looks at all groups.
 func (c *Considered) consider(ctx context.Context) error {
-	c.classes, c.depth = classesOf(c.in), c.in.Snapshot.Depth()
+	c.depth = c.in.Snapshot.Depth()
+	c.sortPods()
 	for i := range c.in.Groups {
 		c.candidates = append(c.candidates, c.candidate(&c.in.Groups[i]))
 	}
@@ -216,16 +219,15 @@ func (cand *candidate) holds(limit int) bool {
 	return cand != nil && cand.done && cand.limit == limit && len(cand.owners) == 0
 }
 
-// classesOf sorts the pods that may cause growth into classes, in the order of their first pods.
-func classesOf(in In) [][]*corev1.Pod {
-	var classes [][]*corev1.Pod
-	for i, number := range in.Scheduler.Classes(in.Snapshot, in.Pending.Left) {
-		if number == len(classes) {
-			classes = append(classes, nil)
+// sortPods sorts the pods that may cause growth into classes, in the order of their first pods.
+func (c *Considered) sortPods() {
+	c.numbers = c.in.Scheduler.Classes(c.in.Snapshot, c.in.Pending.Left)
+	for i, number := range c.numbers {
+		if number == len(c.classes) {
+			c.classes = append(c.classes, nil)
 		}
-		classes[number] = append(classes[number], in.Pending.Left[i])
+		c.classes[number] = append(c.classes[number], c.in.Pending.Left[i])
 	}
-	return classes
 }
 
 // addUndescribed lists the groups of which the cloud could tell nothing at all.

@@ -53,19 +53,43 @@ func (r round) told() report.ScaleUp {
 	return out
 }
 
-// verdicts are those of the last turn in which a pod was planned for. grown is true if any group grew in the round.
+// verdicts has one for each pod that is left, in their order: that of the last turn in which the pod was planned for. grown is true if any group grew
+// in the round.
 func (r round) verdicts(grown bool) []report.PodVerdict {
-	var out []report.PodVerdict
-	var later []*corev1.Pod // those of the turn that follows
-	for i := len(r.turns) - 1; i >= 0; i-- {
-		t := r.turns[i]
-		known := setOf(later)
-		for number, class := range t.plan.classes {
-			out = append(out, t.ofClass(number, class, known, grown)...)
+	left := r.plan.in.Pending.Left
+	out := make([]report.PodVerdict, 0, len(left))
+	first := r.turns[0].verdicts(grown)
+	for i := range left {
+		out = append(out, first(i))
+	}
+	if len(r.turns) == 1 {
+		return out
+	}
+	at := make(map[*corev1.Pod]int, len(left))
+	for i, pod := range left {
+		at[pod] = i
+	}
+	for _, t := range r.turns[1:] {
+		later := t.verdicts(grown)
+		for i, pod := range t.plan.in.Pending.Left {
+			out[at[pod]] = later(i)
 		}
-		later = t.plan.in.Pending.Left
 	}
 	return out
+}
+
+// verdicts returns a function that must be asked once for each pod that is left in the turn, in their order.
+func (t *turn) verdicts(grown bool) func(i int) report.PodVerdict {
+	byClass := make([][]report.PodVerdict, len(t.plan.classes))
+	return func(i int) report.PodVerdict {
+		number := t.plan.numbers[i]
+		if byClass[number] == nil {
+			byClass[number] = t.ofClass(number, t.plan.classes[number], grown)
+		}
+		next := byClass[number][0]
+		byClass[number] = byClass[number][1:]
+		return next
+	}
 }
 
 // estimates are those made for this plan; those of an earlier one that still hold were told then.
@@ -135,9 +159,9 @@ func (t *turn) told(option expander.Option) report.Option {
 	return out
 }
 
-// ofClass makes the verdicts of the pods of one class, except for those of which a later turn knows more. They share the list of reasons unless one
-// of them has its own. something is true if any group grew in the round.
-func (t *turn) ofClass(i int, class []*corev1.Pod, later map[*corev1.Pod]bool, something bool) []report.PodVerdict {
+// ofClass makes the verdicts of the pods of one class. They share the list of reasons unless one of them has its own. something is true if any group
+// grew in the round.
+func (t *turn) ofClass(i int, class []*corev1.Pod, something bool) []report.PodVerdict {
 	var shared []report.GroupVerdict
 	for _, cand := range t.plan.candidates {
 		if no := cand.refuses(i); no != nil && !cand.theoretical {
@@ -146,9 +170,6 @@ func (t *turn) ofClass(i int, class []*corev1.Pod, later map[*corev1.Pod]bool, s
 	}
 	out := make([]report.PodVerdict, 0, len(class))
 	for _, pod := range class {
-		if later[pod] {
-			continue
-		}
 		verdict := report.PodVerdict{Pod: ref(pod), Fate: report.PodUnschedulable}
 		own := false // whether one of the reasons is this pod's own
 		for _, cand := range t.plan.candidates {
@@ -247,19 +268,17 @@ func (t *turn) unhelped(cand *candidate, class int, pod *corev1.Pod) report.Reas
 	}
 }
 
-// inOrder puts the verdicts of this round and those that were settled before into the order in which the pods waited.
-func inOrder(pending pendingpods.Out, verdicts []report.PodVerdict) []report.PodVerdict {
-	of := make(map[report.PodRef]report.PodVerdict, len(verdicts)+len(pending.Settled))
-	for _, v := range pending.Settled {
-		of[v.Pod] = v
-	}
-	for _, v := range verdicts {
-		of[v.Pod] = v
-	}
-	out := make([]report.PodVerdict, 0, len(of))
+// inOrder puts the verdicts on the pods that are left, in their order, and those that were settled before into the order in which the pods waited. Pods of
+// which nothing is known have none.
+func inOrder(pending pendingpods.Out, left []report.PodVerdict) []report.PodVerdict {
+	out := make([]report.PodVerdict, 0, len(pending.Settled)+len(left))
+	settled := pending.Settled
 	for _, pod := range pending.Waited {
-		if v, ok := of[ref(pod)]; ok {
-			out = append(out, v)
+		switch name := ref(pod); {
+		case len(settled) > 0 && settled[0].Pod == name:
+			out, settled = append(out, settled[0]), settled[1:]
+		case len(left) > 0 && left[0].Pod == name:
+			out, left = append(out, left[0]), left[1:]
 		}
 	}
 	if len(out) == 0 {
