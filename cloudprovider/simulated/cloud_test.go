@@ -77,6 +77,7 @@ func TestInterferingWithWhatIsNotThereIsAnError(t *testing.T) {
 		"updating":        w.Update("x", func(*simulated.Group) {}),
 		"removing":        w.RemoveGroup("x"),
 		"fates":           w.Next("x"),
+		"no fates":        w.ForgetNext("x"),
 		"retrying":        w.Retry("x"),
 		"losing":          w.Lose("x"),
 		"terminating":     w.Terminate("x"),

@@ -122,6 +122,14 @@ func (c *Cloud) Next(id cloudprovider.GroupID, fates ...Fate) error {
 	})
 }
 
+// ForgetNext takes back what Next has settled for machines that were not asked for yet.
+func (c *Cloud) ForgetNext(id cloudprovider.GroupID) error {
+	return c.interfere("forgetting fates of", id, func(p *pool, _ time.Time) error {
+		p.fates = nil
+		return nil
+	})
+}
+
 // Retry lets the cloud try anew what failed in a group without a machine coming of it, as clouds do that go on trying. The
 // new requests have new placeholders.
 func (c *Cloud) Retry(id cloudprovider.GroupID) error {
