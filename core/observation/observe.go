@@ -48,6 +48,7 @@ func (s *Source) Observe(ctx context.Context, at time.Time, deletions []Deletion
 	}
 	s.groups(ctx, &seen)
 	s.members(&seen)
+	awaitDevices(&seen)
 	if s.options.AwaitDrivers {
 		awaitDrivers(&seen)
 	}
