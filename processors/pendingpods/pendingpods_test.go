@@ -246,6 +246,30 @@ func TestPlaceholdersStandForNodesThatHaveNotStarted(t *testing.T) {
 	}
 }
 
+// A pod is bound before its node counts as ready, and the next pod comes: there is no room for it.
+func TestPodsThatANotStartedNodeHasTakeRoomOnItsPlaceholder(t *testing.T) {
+	big := func(name string) *corev1.Pod { return pod(name, "6").OwnedBy("ReplicaSet", "web").Build() }
+	first := pod("first", "6").OwnedBy("ReplicaSet", "web").On("starting").Build()
+	daemon := pod("daemon", "1").DaemonSet("agent").On("starting").Build() // the template has its own
+	snapshot := simtest.Snapshot(t, []*corev1.Node{simtest.Node("starting").NotReady(now).Build()}, []*corev1.Pod{first, daemon})
+	out := run(t, pendingpods.In{
+		Snapshot: snapshot, Templates: templates(simtest.Node("t").CPU("10")), Unschedulable: []*corev1.Pod{big("second"), big("third")},
+		Upcoming: []pendingpods.Upcoming{{Group: "g", Count: 2, NotStarted: []string{"starting"}}},
+	})
+	got := map[string][]string{}
+	for _, node := range snapshot.Nodes() {
+		for _, placed := range snapshot.Pods(node.Name) {
+			got[node.Name] = append(got[node.Name], placed.Name)
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"t-upcoming-0": {"first"}, "t-upcoming-1": {"second"}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(out.Left) != 1 || out.Left[0].Name != "third" {
+		t.Errorf("%d pods are left, want the third", len(out.Left))
+	}
+}
+
 func TestAGroupWithoutTemplateGetsNoPlaceholders(t *testing.T) {
 	snapshot := simtest.Snapshot(t, []*corev1.Node{simtest.Node("starting").NotReady(now).Build()}, nil)
 	out := run(t, pendingpods.In{Snapshot: snapshot, Upcoming: []pendingpods.Upcoming{{Group: "g", Count: 1, NotStarted: []string{"starting"}}}})
