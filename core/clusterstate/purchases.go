@@ -27,16 +27,21 @@ type purchase struct {
 // settlePurchases forgets the pods whose nodes are at work, or will not come, and returns the others.
 func (r *Registry) settlePurchases(state State, nodes classified) map[types.UID]report.PurchaseOnTheWay {
 	waiting := make(map[types.UID]report.PurchaseOnTheWay, len(r.purchases))
+	debts := map[purchase]debt{} // many pods share a purchase, which may be of many nodes
 	for pod, purchases := range r.purchases {
 		var open []purchase
 		for _, p := range purchases {
-			until, owed := r.owed(p, state, nodes)
-			if !owed {
+			d, known := debts[p]
+			if !known {
+				d.until, d.owed = r.owed(p, state, nodes)
+				debts[p] = d
+			}
+			if !d.owed {
 				continue
 			}
 			open = append(open, p)
-			if was, held := waiting[pod]; !held || until.IsZero() || !was.Until.IsZero() && until.After(was.Until) {
-				waiting[pod] = report.PurchaseOnTheWay{Group: p.group, Until: until}
+			if was, held := waiting[pod]; !held || d.until.IsZero() || !was.Until.IsZero() && d.until.After(was.Until) {
+				waiting[pod] = report.PurchaseOnTheWay{Group: p.group, Until: d.until}
 			}
 		}
 		if len(open) == 0 {
@@ -46,6 +51,12 @@ func (r *Registry) settlePurchases(state State, nodes classified) map[types.UID]
 		r.purchases[pod] = open
 	}
 	return waiting
+}
+
+// debt is what owed says of a purchase.
+type debt struct {
+	until time.Time
+	owed  bool
 }
 
 // owed says whether the purchase is to be waited for, and until when; zero: that depends on the nodes. A node is at work once it has

@@ -2,6 +2,7 @@ package clusterstate_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -200,5 +201,31 @@ func TestARefusalHoldsNoPod(t *testing.T) {
 	r.AfterScaleUp(refused(f, 1, t0, errors.New("no")), triggered)
 	if got := r.Observe(see(after(10*time.Second), f)).Purchases; len(got) > 0 {
 		t.Errorf("held: %v", got)
+	}
+}
+
+func TestPodsThatShareAPurchaseAreHeldAtTheCostOfOne(t *testing.T) {
+	const nodes = 200
+	cost := func(pods int) float64 {
+		f := newFleet("g", 0, nodes, 0)
+		r := newRegistry()
+		r.Observe(see(t0, f))
+		var verdicts []report.PodVerdict
+		for i := range pods {
+			ref := report.PodRef{Namespace: "default", Name: "p", UID: types.UID(fmt.Sprint(i))}
+			verdicts = append(verdicts, report.PodVerdict{Pod: ref, Fate: report.PodTriggered, Grown: "g"})
+		}
+		r.AfterScaleUp(grown(f, nodes, t0), verdicts)
+		f.group.Target = nodes
+		f.creating(nodes).registers(nodes, after(time.Minute))
+		seen := see(after(2*time.Minute), f)
+		if held := r.Observe(seen).Purchases; len(held) != pods || held["7"].Until != after(4*time.Minute) {
+			t.Fatalf("%d pods are held, pod 7 because of %v, want %d", len(held), held["7"], pods)
+		}
+		return testing.AllocsPerRun(3, func() { r.Observe(seen) })
+	}
+	few, many := cost(100), cost(2000)
+	if perPod := (many - few) / 1900; perPod > 3 {
+		t.Errorf("each pod costs %.1f allocations, want no more than it takes to name the purchase", perPod)
 	}
 }
