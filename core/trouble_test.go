@@ -107,6 +107,11 @@ func TestARaisedMinimumLeavesNoHalfDoneRemoval(t *testing.T) {
 		t.Errorf("the node is %+v, want it in service", node)
 	}
 	w.wantTarget("app", 4)
+	for _, write := range w.cloud.Writes() {
+		if write.Err == nil || len(write.Ended) > 0 {
+			t.Errorf("%+v was not refused", write)
+		}
+	}
 	if got := w.kept("app-0004"); got != report.CodeAtMinSizeBefore {
 		t.Errorf("the node is kept for %q, want the minimum", got)
 	}
@@ -127,6 +132,12 @@ func TestALostMachineIsReplacedByTheGroupAlone(t *testing.T) {
 		w.to(10 * time.Second)
 		if len(w.waiting()) != 2 {
 			t.Fatalf("%v wait, want two pods", w.waiting())
+		}
+		w.to(30 * time.Second)
+		for _, pod := range w.waiting() {
+			if diff := cmp.Diff([]string{string(report.CodeUpcoming)}, w.reasons(pod)); diff != "" {
+				t.Errorf("pod %s is told (-want +got):\n%s", pod, diff)
+			}
 		}
 		w.to(10 * time.Minute)
 		if len(w.writes()) > 0 || len(w.waiting()) > 0 {
