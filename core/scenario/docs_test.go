@@ -20,3 +20,15 @@ func TestTheReferenceOfTheDocsPlaysAsItSays(t *testing.T) {
 		t.Errorf("%d expectations are not met:\n%s", result.Failed, lines)
 	}
 }
+
+func TestTheDocsNameEveryExample(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range examples(t) {
+		if !strings.Contains(string(text), "](examples/"+name+".yaml)") {
+			t.Errorf("docs/simulate.md does not name the example %s", name)
+		}
+	}
+}
