@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/observation"
@@ -65,8 +66,8 @@ func (a accounts) of(node *corev1.Node, group cloudprovider.GroupID) (used map[s
 		return nil, false
 	}
 	used = map[string]int64{
-		resourceCPU:    node.Status.Capacity.Cpu().Value(), // rounded up to whole cores
-		resourceMemory: node.Status.Capacity.Memory().Value(),
+		resourceCPU:    amount(*node.Status.Capacity.Cpu()), // rounded up to whole cores
+		resourceMemory: amount(*node.Status.Capacity.Memory()),
 	}
 	kind, labelled := node.Labels[a.gpuLabel]
 	if a.gpuLabel == "" || !labelled {
@@ -86,10 +87,22 @@ func (a accounts) of(node *corev1.Node, group cloudprovider.GroupID) (used map[s
 func firstGPU(resources corev1.ResourceList) int64 {
 	for _, name := range gpu.Resources() {
 		if quantity, ok := resources[name]; ok && !quantity.IsZero() {
-			return quantity.Value()
+			return amount(quantity)
 		}
 	}
 	return 0
+}
+
+// amount is the quantity in whole units, from 0 to the largest number.
+func amount(quantity resource.Quantity) int64 {
+	switch {
+	case quantity.Sign() < 0:
+		return 0
+	case quantity.CmpInt64(math.MaxInt64) >= 0:
+		return math.MaxInt64
+	default:
+		return quantity.Value()
+	}
 }
 
 // perNode is what one more node of the group counts for: of each resource the most that one of its variants has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -90,7 +91,35 @@ func (c *Considered) check(ctx context.Context, cand *candidate, variants []node
 	return fits, nil
 }
 
+// uncountable are reasons for first pods of classes that ask for more of something than there are numbers to count it with: sums with that would be
+// wrong, and the pod would seem to fit everywhere.
+func (c *Considered) uncountable() map[*corev1.Pod]report.Reason {
+	out := map[*corev1.Pod]report.Reason{}
+	var asked podfacts.RequestsOf
+	for _, class := range c.classes {
+		requests := asked.Next(class[0])
+		first := corev1.ResourceName("") // by name, of those asked for too much
+		for name, quantity := range requests {
+			most := int64(math.MaxInt64)
+			if name == corev1.ResourceCPU { // counted in thousandths
+				most /= 1000
+			}
+			if quantity.CmpInt64(most) >= 0 && (first == "" || name < first) {
+				first = name
+			}
+		}
+		if first != "" {
+			quantity := requests[first]
+			out[class[0]] = report.UnexpectedError{Error: fmt.Sprintf("nothing can offer %s of %s", quantity.String(), first)}
+		}
+	}
+	return out
+}
+
 func (c *Considered) ask(ctx context.Context, pod *corev1.Pod, node string) report.Reason {
+	if no := c.odd[pod]; no != nil {
+		return no
+	}
 	rejection, err := c.in.Scheduler.Check(ctx, c.in.Snapshot, pod, node)
 	switch {
 	case err != nil:

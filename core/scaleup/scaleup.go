@@ -108,6 +108,7 @@ type Considered struct {
 	in In
 	// classes are the pods that are left by class, numbers the class of each.
 	classes    [][]*corev1.Pod
+	odd        map[*corev1.Pod]report.Reason // why first pods of classes fit nowhere, whatever anybody offers
 	numbers    []int
 	candidates []*candidate
 	accounts   accounts
@@ -180,6 +181,7 @@ func Options(ctx context.Context, in In) (Considered, error) {
 func (c *Considered) consider(ctx context.Context) error {
 	c.depth = c.in.Snapshot.Depth()
 	c.sortPods()
+	c.odd = c.uncountable()
 	for i := range c.in.Groups {
 		c.candidates = append(c.candidates, c.candidate(&c.in.Groups[i]))
 	}
