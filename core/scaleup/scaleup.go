@@ -13,6 +13,7 @@ import (
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/expander"
+	"example.com/cluster-autoscaler/processors/nodegroupset"
 	"example.com/cluster-autoscaler/processors/nodeinfos"
 	"example.com/cluster-autoscaler/processors/pendingpods"
 	"example.com/cluster-autoscaler/simulator"
@@ -113,6 +114,10 @@ type Considered struct {
 	candidates []*candidate
 	accounts   accounts
 	depth      int // open forks of the snapshot
+	// joints are the estimates that were made for several groups together. comparison and profiles say which are alike; unset until somebody asks.
+	joints     map[string]estimated
+	comparison nodegroupset.Rules
+	profiles   map[*candidate]nodegroupset.Profile
 	// out are groups that are left out because of what became of them earlier in this round; nil: none.
 	out map[cloudprovider.GroupID]report.Reason
 	// known are the groups as an earlier plan of this round found them, for the same pods and with nothing bought since; nil: there was none.

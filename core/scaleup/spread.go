@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,55 +36,91 @@ func (c *Considered) estimateTogether(ctx context.Context, cand *candidate, in e
 	if len(members) < 2 {
 		return nil
 	}
+	joint, err := c.joint(ctx, members, in)
+	if err != nil {
+		return fmt.Errorf("estimating group %s together with others: %w", cand.id, err)
+	}
+	if len(joint.pods) > len(cand.pods) {
+		cand.pods, cand.placed, cand.onNode, cand.owners = joint.pods, joint.placed, joint.onNode, joint.owners
+		cand.nodes, cand.shared = joint.nodes, joint.shared
+	}
+	return nil
+}
+
+// joint is what the groups come to together; nothing where that cannot be told. Groups that are alike ask the same, which is answered once. The caller
+// may read it only. An error means that nothing more can be asked.
+func (c *Considered) joint(ctx context.Context, members []*candidate, in estimator.In) (estimated, error) {
 	in.Shapes, in.Rooms = nil, nil
 	owners := map[string]*candidate{}
 	room := 0
+	var key strings.Builder
+	for _, class := range in.Classes {
+		fmt.Fprintf(&key, "%p ", class.Pods[0])
+	}
 	for _, member := range members {
 		shape := member.template.Variants[0].NodeTemplate
 		owners[shape.Node.Name] = member
 		in.Shapes, in.Rooms = append(in.Shapes, shape), append(in.Rooms, member.room())
 		room += member.room()
+		fmt.Fprintf(&key, "%s\n", member.id)
+	}
+	if known, ok := c.joints[key.String()]; ok {
+		return known, nil
 	}
 	in.MaxNodes, _ = c.within(room)
 	result, err := estimator.Estimate(ctx, in)
-	if err != nil {
-		if ctx.Err() != nil || c.in.Snapshot.Depth() != c.depth {
-			return fmt.Errorf("estimating group %s together with others: %w", cand.id, err)
+	if err != nil && (ctx.Err() != nil || c.in.Snapshot.Depth() != c.depth) {
+		return estimated{}, err
+	}
+	together := candidate{template: members[0].template}
+	if err == nil && len(result.Failed) == 0 {
+		if result.Stopped != nil {
+			together.shared = *result.Stopped
 		}
-		return nil
+		together.take(result)
+		for _, fresh := range result.New {
+			together.owners = append(together.owners, owners[fresh.Shape])
+		}
 	}
-	if len(result.Pods) <= len(cand.pods) || len(result.Failed) > 0 {
-		return nil
+	if c.joints == nil {
+		c.joints = map[string]estimated{}
 	}
-	cand.onNode, cand.shared = nil, nil
-	if result.Stopped != nil {
-		cand.shared = *result.Stopped
-	}
-	cand.take(result)
-	for _, fresh := range result.New {
-		cand.owners = append(cand.owners, owners[fresh.Shape])
-	}
-	return nil
+	c.joints[key.String()] = together.estimated
+	return together.estimated, nil
 }
 
-// alikeElsewhere are the group and those that could take a share of its pods: they are similar, and nothing but how the pods are spread now keeps
+// alikeElsewhere are the group and those that could take a share of its pods, in the order of the cloud: they are similar, and nothing but how the pods are spread now keeps
 // these out. Groups whose nodes may come in several shapes are left out: it is the cloud that decides there.
 func (c *Considered) alikeElsewhere(cand *candidate) []*candidate {
 	if len(cand.template.Variants) != 1 {
 		return nil
 	}
-	rules := c.rules()
-	own := rules.Profile(cand.template)
-	members := []*candidate{cand}
+	if c.profiles == nil {
+		c.comparison, c.profiles = c.rules(), map[*candidate]nodegroupset.Profile{}
+	}
+	var members []*candidate
 	for _, other := range c.candidates {
-		if other == cand || other.skip != nil || other.atomic || len(other.template.Variants) != 1 || other.room() < 1 {
+		if other == cand {
+			members = append(members, other)
 			continue
 		}
-		if c.sharesSpread(other, cand) && rules.Similar(own, rules.Profile(other.template)) {
+		if other.skip != nil || other.atomic || len(other.template.Variants) != 1 || other.room() < 1 {
+			continue
+		}
+		if c.sharesSpread(other, cand) && c.comparison.Similar(c.profile(cand), c.profile(other)) {
 			members = append(members, other)
 		}
 	}
 	return members
+}
+
+func (c *Considered) profile(cand *candidate) nodegroupset.Profile {
+	known, ok := c.profiles[cand]
+	if !ok {
+		known = c.comparison.Profile(cand.template)
+		c.profiles[cand] = known
+	}
+	return known
 }
 
 // sharesSpread tells whether the other group could help every pod that the group could, once they are spread otherwise.
