@@ -84,13 +84,7 @@ func (p *packing) onAdded(ctx context.Context, pods []*corev1.Pod) (rest []*core
 
 // onNew places pods on the node added last, and adds another one when that is full.
 func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) error {
-	shapes, turn := p.in.Shapes, &p.turn
-	if p.in.Rooms != nil {
-		return p.onAny(ctx, pods)
-	}
-	if class.Shapes != nil {
-		shapes, turn = class.Shapes, new(int)
-	}
+	add := p.adder(class)
 	for len(pods) > 0 {
 		placed, err := p.onLast(ctx, pods)
 		pods = pods[placed:]
@@ -104,45 +98,39 @@ func (p *packing) onNew(ctx context.Context, class Class, pods []*corev1.Pod) er
 			p.stop()
 			return nil
 		}
-		added, err := p.add(ctx, pods[0], shapes[*turn%len(shapes)])
+		added, err := add(ctx, pods[0])
 		if err != nil || !added {
 			return err
 		}
 		pods = pods[1:]
-		*turn++
 	}
 	return nil
 }
 
-// onAny is onNew for shapes of different groups.
-func (p *packing) onAny(ctx context.Context, pods []*corev1.Pod) error {
-	if p.used == nil {
-		p.used = make([]int, len(p.in.Shapes))
+// adder is how nodes are added for the pods of a class: where the cloud takes the shapes in turn the next one has to do, where they are those of
+// different groups the next one that does.
+func (p *packing) adder(class Class) func(ctx context.Context, pod *corev1.Pod) (added bool, err error) {
+	if p.in.Rooms != nil {
+		return p.addAny
 	}
-	for len(pods) > 0 {
-		placed, err := p.onLast(ctx, pods)
-		pods = pods[placed:]
-		if err != nil || len(pods) == 0 {
-			return err
-		}
-		if placed > 0 && p.spreads(pods[0]) {
-			continue // another node may have room only now
-		}
-		if !p.permitted() {
-			p.stop()
-			return nil
-		}
-		added, err := p.addAny(ctx, pods[0])
-		if err != nil || !added {
-			return err
-		}
-		pods = pods[1:]
+	shapes, turn := p.in.Shapes, &p.turn
+	if class.Shapes != nil {
+		shapes, turn = class.Shapes, new(int)
 	}
-	return nil
+	return func(ctx context.Context, pod *corev1.Pod) (bool, error) {
+		added, err := p.add(ctx, pod, shapes[*turn%len(shapes)])
+		if added {
+			*turn++
+		}
+		return added, err
+	}
 }
 
 // addAny adds a node of the next shape in turn on which the pod fits.
 func (p *packing) addAny(ctx context.Context, pod *corev1.Pod) (added bool, err error) {
+	if p.used == nil {
+		p.used = make([]int, len(p.in.Shapes))
+	}
 	for range p.in.Shapes {
 		at := p.turn % len(p.in.Shapes)
 		p.turn++

@@ -66,9 +66,15 @@ func play(t testing.TB, name, text string, change func(*scenario.Options)) ([]by
 // examples are the files for users, by name.
 func examples(t testing.TB) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("../../docs/examples/*.yaml")
+	return filesOf(t, "../../docs/examples/*.yaml")
+}
+
+// filesOf are the texts of the files that the pattern matches, by their name without its ending.
+func filesOf(t testing.TB, pattern string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no examples: %v", err)
+		t.Fatalf("no files %s: %v", pattern, err)
 	}
 	texts := map[string]string{}
 	for _, path := range paths {
@@ -81,17 +87,24 @@ func examples(t testing.TB) map[string]string {
 	return texts
 }
 
+// playTwice plays a scenario whose expectations are met, and which tells the same each time. It returns what is told.
+func playTwice(t *testing.T, name, text string, change func(*scenario.Options)) []byte {
+	t.Helper()
+	once, result := play(t, name, text, change)
+	if result.Failed > 0 {
+		t.Errorf("%d expectations are not met", result.Failed)
+	}
+	again, _ := play(t, name, text, change)
+	if diff := cmp.Diff(string(once), string(again)); diff != "" {
+		t.Errorf("the second play differs (-first +second):\n%s", diff)
+	}
+	return once
+}
+
 func TestExamplesMeetTheirExpectationsAndTellTheSameEveryTime(t *testing.T) {
 	for name, text := range examples(t) {
 		t.Run(name, func(t *testing.T) {
-			once, result := play(t, name, text, nil)
-			if result.Failed > 0 {
-				t.Errorf("%d expectations are not met", result.Failed)
-			}
-			again, _ := play(t, name, text, nil)
-			if diff := cmp.Diff(string(once), string(again)); diff != "" {
-				t.Errorf("the second play differs (-first +second):\n%s", diff)
-			}
+			once := playTwice(t, name, text, nil)
 			golden := filepath.Join("testdata", "examples", name+".jsonl")
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
