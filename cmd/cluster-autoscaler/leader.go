@@ -54,7 +54,9 @@ func lead(ctx context.Context, e election, work func(context.Context) error) err
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
 				done <- work(working)
-				release()
+				if leading.Err() == nil { // otherwise the Lease was lost: there is nothing to release, and the loss has to be seen below
+					release()
+				}
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {

@@ -139,7 +139,7 @@ func TestALeaderThatLosesItsLeaseStopsItsWorkAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		var taken atomic.Bool
-		client.PrependReactor("update", "leases", func(kubetesting.Action) (bool, runtime.Object, error) { // the cluster in memory knows no conflicts
+		client.PrependReactor("update", "leases", func(kubetesting.Action) (bool, runtime.Object, error) {
 			conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "cluster-autoscaler", errors.New("it has changed"))
 			return taken.Load(), nil, conflict
 		})
@@ -154,6 +154,7 @@ func TestALeaderThatLosesItsLeaseStopsItsWorkAndSaysSo(t *testing.T) {
 			})
 		}()
 		<-began
+		synctest.Wait() // the first renewal is done: one that came in between would take the Lease back, as the cluster in memory knows no conflicts
 		if _, err := client.CoordinationV1().Leases("kube-system").Update(t.Context(), foreignLease("other", time.Now()), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
