@@ -331,10 +331,12 @@ func (w *world) UpdateNode(_ context.Context, node *corev1.Node) (*corev1.Node, 
 	if err := w.refused("update", node.Name); err != nil {
 		return nil, err
 	}
-	node = node.DeepCopy()
-	node.ResourceVersion += "1"
-	w.put(node)
-	return node, nil
+	return node, w.carry("update node", func() error {
+		node = node.DeepCopy()
+		node.ResourceVersion += "1"
+		w.put(node)
+		return nil
+	})
 }
 
 func (w *world) refused(operation, name string) error {
@@ -360,13 +362,15 @@ func (w *world) Evict(_ context.Context, pod *corev1.Pod, graceSeconds int64) er
 	if now.DeletionTimestamp != nil {
 		return nil
 	}
-	asked := time.Duration(graceSeconds) * time.Second
-	end := metav1.NewTime(w.clock.Now().Add(asked))
-	now = now.DeepCopy()
-	now.DeletionTimestamp = &end
-	w.put(now)
-	w.endsAt[now.Name] = w.clock.Now().Add(w.grace(now, asked))
-	return nil
+	return w.carry("evict pod", func() error {
+		asked := time.Duration(graceSeconds) * time.Second
+		end := metav1.NewTime(w.clock.Now().Add(asked))
+		now = now.DeepCopy()
+		now.DeletionTimestamp = &end
+		w.put(now)
+		w.endsAt[now.Name] = w.clock.Now().Add(w.grace(now, asked))
+		return nil
+	})
 }
 
 func (w *world) Pod(_ context.Context, _, name string) (*corev1.Pod, error) {

@@ -84,6 +84,7 @@ type world struct {
 	refuse   func(operation, name string) error                               // what the API server answers to a write; nil: it accepts
 	replaced int                                                              // how many pods the ReplicaSet has replaced
 	dirty    bool                                                             // the scheduler has something to do
+	doom     *doom                                                            // what befalls the autoscaler's writes; nil: nothing
 	endsAt   map[string]time.Time                                             // when ending pods are gone, by name
 	grace    func(pod *corev1.Pod, asked time.Duration) (stops time.Duration) // how long a pod takes to end
 }
@@ -263,9 +264,14 @@ func (w *world) to(after time.Duration) {
 	for {
 		now := w.clock.Now()
 		w.settle()
-		w.actuator.Step(w.ctx, now)
-		w.settle()
-		if !now.Before(w.nextPass) {
+		if w.doom != nil {
+			w.doom.revive()
+		}
+		if w.alive() {
+			w.actuator.Step(w.ctx, now)
+			w.settle()
+		}
+		if w.alive() && !now.Before(w.nextPass) {
 			w.pass()
 			w.nextPass = now.Add(scanInterval)
 			w.settle()
@@ -275,6 +281,17 @@ func (w *world) to(after time.Duration) {
 		}
 		fake.Step(time.Second)
 	}
+}
+
+// alive tells whether there is a process of the autoscaler.
+func (w *world) alive() bool { return w.doom == nil || !w.doom.dead }
+
+// carry makes a write of the autoscaler, unless something befalls it.
+func (w *world) carry(kind string, effect func() error) error {
+	if w.doom == nil {
+		return effect()
+	}
+	return w.doom.carry(kind, effect)
 }
 
 // pass makes one iteration.
@@ -387,6 +404,9 @@ func (w *world) kept(node string) report.Code {
 
 // checkWrite checks a write of the autoscaler against the invariants.
 func (w *world) checkWrite(write simulated.Write) {
+	if w.doom != nil {
+		w.doom.wrote(write)
+	}
 	g, ok := w.cloud.Group(write.Group)
 	if !ok || write.From == write.To && len(write.Ended) == 0 {
 		return
