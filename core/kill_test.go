@@ -146,7 +146,25 @@ func (d *doom) revive() {
 	}
 	d.dead = false
 	d.world.boot()
-	d.world.nextPass = d.world.clock.Now()
+	d.world.pass()
+	d.world.nextPass = d.world.clock.Now().Add(scanInterval)
+	d.checkTidy()
+}
+
+// checkTidy checks that the first iteration of a process leaves no node with the deletion taint but those that it removes itself.
+func (d *doom) checkTidy() {
+	if d.world.err != nil {
+		d.world.Errorf("the first iteration of the next process met %v", d.world.err)
+	}
+	own := map[string]bool{}
+	for _, deletion := range d.world.actuator.Deletions() {
+		own[deletion.Node] = true
+	}
+	for _, node := range all[*corev1.Node](d.world.source.nodes()) {
+		if tainted(node, taints.ToBeDeleted) && !own[node.Name] {
+			d.world.Errorf("the next process leaves node %s tainted", node.Name)
+		}
+	}
 }
 
 // objects lets the writes of the status meet their fate too.
