@@ -164,7 +164,7 @@ func budget(allowed int32) *policyv1.PodDisruptionBudget {
 func TestWhatIsFoundAfterTheTaint(t *testing.T) {
 	undone := []string{"5 update n []"}
 	for name, st := range map[string]story{
-		"148 an empty node that got a pod to move stays": {
+		"SD148: an empty node that got a pod to move stays": {
 			during: func(s *stage) { s.run(pod("late", "n")) }, want: undone, result: "Internal", err: "default/late",
 		},
 		"an empty node that got a pod that ends by itself stays": {
@@ -183,11 +183,11 @@ func TestWhatIsFoundAfterTheTaint(t *testing.T) {
 			},
 			want: []string{"5 delete g n: <nil>"}, result: "Ok",
 		},
-		"149 a node to drain that got a bare pod stays": {
+		"SD149: a node to drain that got a bare pod stays": {
 			pods: []string{"p1"}, during: func(s *stage) { s.run(pod("late", "n").With(func(p *corev1.Pod) { p.OwnerReferences = nil })) },
 			want: undone, result: "Internal", err: "NotReplicated",
 		},
-		"150 a node to drain whose budget is used up stays": {
+		"SD150: a node to drain whose budget is used up stays": {
 			pods: []string{"p1"},
 			before: func(s *stage) {
 				s.run(pod("p1", "n").Label("app", "x"))
@@ -196,7 +196,7 @@ func TestWhatIsFoundAfterTheTaint(t *testing.T) {
 			during: func(s *stage) { s.pdbs = []*policyv1.PodDisruptionBudget{budget(0)} },
 			want:   undone, result: "Internal", err: "default/guard",
 		},
-		"215 a node to drain that got a pod that ends by itself stays": {
+		"SD215: a node to drain that got a pod that ends by itself stays": {
 			pods: []string{"p1"}, during: func(s *stage) { s.run(pod("late", "n").Annotation(evictOK, "on-completion")) },
 			want: undone, result: "Internal", err: "OnCompletion",
 		},
@@ -230,7 +230,7 @@ func TestADrain(t *testing.T) {
 			pods: []string{"p1", "p2"}, before: func(s *stage) { s.stops["p2"] = 7 * time.Second },
 			want: []string{"5 evict p1 30", "5 evict p2 30", "15 delete g n: <nil>"}, result: "Ok",
 		},
-		"151 two of four evictions are refused": {
+		"SD151: two of four evictions are refused": {
 			pods: []string{"p1", "p2", "p3", "p4"},
 			before: func(s *stage) {
 				s.refuse["p2"], s.refuse["p4"] = always(tooManyRequests), always(tooManyRequests)
@@ -239,26 +239,26 @@ func TestADrain(t *testing.T) {
 				"125 update n []"),
 			result: "FailedToEvictPods", err: "p2",
 		},
-		"152 a pod that is gone already": {
+		"SD152: a pod that is gone already": {
 			pods: []string{"p1"}, during: func(s *stage) {
 				s.onEviction = nil
 				s.refuse["p1"] = func() error { delete(s.pods, "p1"); return notFound() }
 			},
 			want: []string{"5 evict p1: refused", "5 delete g n: <nil>"}, result: "Ok",
 		},
-		"153 the grace period is capped": {
+		"SD153: the grace period is capped": {
 			pods: []string{"p1"}, before: func(s *stage) { s.run(pod("p1", "n").Grace(3600)); s.stops["p1"] = 620 * time.Second },
 			want: []string{"5 evict p1 600", "625 delete g n: <nil>"}, result: "Ok",
 		},
-		"154 a short grace period is kept": {
+		"SD154: a short grace period is kept": {
 			pods: []string{"p1"}, before: func(s *stage) { s.run(pod("p1", "n").Grace(10)) },
 			want: []string{"5 evict p1 10", "5 delete g n: <nil>"}, result: "Ok",
 		},
-		"155 a pod that does not end": {
+		"SD155: a pod that does not end": {
 			pods: []string{"p1"}, before: func(s *stage) { s.stops["p1"] = time.Hour },
 			want: []string{"5 evict p1 30", "635 update n []"}, result: "FailedToEvictPods", err: "timeout",
 		},
-		"214 a pod that should have ended long ago": {
+		"SD214: a pod that should have ended long ago": {
 			pods: []string{"p1"},
 			before: func(s *stage) {
 				s.run(pod("stuck", "n").DeletedAt(start.Add(-time.Hour)))
@@ -266,12 +266,12 @@ func TestADrain(t *testing.T) {
 			},
 			want: []string{"5 evict p1 30", "5 evict stuck 30", "635 update n []"}, result: "FailedToEvictPods",
 		},
-		"217 without a cap pods may take 30 s": {
+		"SD217: without a cap pods may take 30 s": {
 			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.MaxGracefulTermination = 0 },
 			before: func(s *stage) { s.run(pod("p1", "n").Grace(3600)); s.stops["p1"] = time.Hour },
 			want:   []string{"5 evict p1 3600", "35 update n []"}, result: "FailedToEvictPods",
 		},
-		"156 a pod that was made anew elsewhere": {
+		"SD156: a pod that was made anew elsewhere": {
 			pods: []string{"p1"}, before: func(s *stage) {
 				s.onEviction = func(string) { s.pods["p1"] = pod("p1", "other").With(anew).Build(); delete(s.endsAt, "p1") }
 			},
@@ -283,7 +283,7 @@ func TestADrain(t *testing.T) {
 			},
 			want: []string{"5 evict p1: refused", "5 delete g n: <nil>"}, result: "Ok",
 		},
-		"157 pods of DaemonSets are evicted unless they say otherwise": {
+		"SD157: pods of DaemonSets are evicted unless they say otherwise": {
 			pods: []string{"p1"},
 			before: func(s *stage) {
 				s.run(pod("d1", "n").DaemonSet("ds"), pod("d2", "n").DaemonSet("ds").Annotation(dsEvict, "false"), pod("d3", "n").DaemonSet("ds").Annotation(dsEvict, "x"))
@@ -291,20 +291,20 @@ func TestADrain(t *testing.T) {
 			},
 			want: []string{"5 evict d1 30", "5 evict p1 30", "5 delete g n: <nil>"}, result: "Ok",
 		},
-		"158 on an empty node they are not, unless they say so": {
+		"SD158: on an empty node they are not, unless they say so": {
 			before: func(s *stage) {
 				s.run(pod("d1", "n").DaemonSet("ds"), pod("d2", "n").DaemonSet("ds").Annotation(dsEvict, "true"))
 			},
 			want: []string{"5 evict d2 30", "5 delete g n: <nil>"}, result: "Ok",
 		},
-		"159 an empty node goes even if they are not evicted": {
+		"SD159: an empty node goes even if they are not evicted": {
 			before: func(s *stage) {
 				s.run(pod("d1", "n").DaemonSet("ds").Annotation(dsEvict, "true"))
 				s.refuse["d1"] = always(tooManyRequests)
 			},
 			want: append(refusals(5, "d1"), "125 delete g n: <nil>"), result: "Ok",
 		},
-		"216 so does a drained one": {
+		"SD216: so does a drained one": {
 			pods: []string{"p1"},
 			before: func(s *stage) {
 				s.run(pod("d1", "n").DaemonSet("ds"))
@@ -366,7 +366,7 @@ func TestTheOutcomeOfAFailedDrainTellsOfEveryPod(t *testing.T) {
 
 func TestPodsGoInTheOrderOfTheirPriority(t *testing.T) {
 	for name, st := range map[string]story{
-		"160 each pod belongs to the highest group not above it": {
+		"SD160: each pod belongs to the highest group not above it": {
 			pods: []string{"a", "b", "c", "d", "e"},
 			options: func(o *act.Options) {
 				o.Drain.PriorityGroups = []config.DrainGroup{
@@ -380,7 +380,7 @@ func TestPodsGoInTheOrderOfTheirPriority(t *testing.T) {
 			want:   []string{"5 evict b 4", "5 evict c 4", "5 evict d 4", "5 evict e 3", "5 evict a 1", "5 delete g n: <nil>"},
 			result: "Ok",
 		},
-		"161 each group is gone before the next begins": {
+		"SD161: each group is gone before the next begins": {
 			pods: []string{"a", "b", "c"},
 			options: func(o *act.Options) {
 				o.Drain.PriorityGroups = []config.DrainGroup{
@@ -471,13 +471,13 @@ func TestARefusalWithoutAnEndingPodEndsTheDrainAtTheUsualTime(t *testing.T) {
 func TestAnnotationsDelayTheEndOfTheMachine(t *testing.T) {
 	annotated := func(s *stage) { s.nodes["n"].Annotations = map[string]string{delay: ""} }
 	for name, st := range map[string]story{
-		"163 until they are taken away": {
+		"SD163: until they are taken away": {
 			before: annotated,
 			during: func(s *stage) { s.later(12*time.Second, func() { delete(s.nodes["n"].Annotations, delay) }) },
 			want:   []string{"15 delete g n: <nil>"}, result: "Ok",
 		},
-		"164 for two minutes at most": {before: annotated, want: []string{"125 delete g n: <nil>"}, result: "Ok"},
-		"165 not at all if that is off": {
+		"SD164: for two minutes at most": {before: annotated, want: []string{"125 delete g n: <nil>"}, result: "Ok"},
+		"SD165: not at all if that is off": {
 			before: annotated, options: func(o *act.Options) { o.ScaleDown.DeletionDelayTimeout = 0 },
 			want: []string{"5 delete g n: <nil>"}, result: "Ok",
 		},
@@ -526,7 +526,7 @@ func TestTheCloudRefuses(t *testing.T) {
 	refused := errors.New("no")
 	s := func(errs ...error) func(*stage) { return func(s *stage) { s.groups["g"].errs = errs } }
 	for name, st := range map[string]story{
-		"167 the node goes back": {
+		"SD167: the node goes back": {
 			before: s(refused), want: []string{"5 delete g n: no", "5 update n []"}, result: "FailedToDelete", err: "no",
 		},
 		"an answer that was lost is asked for again": {

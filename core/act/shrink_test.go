@@ -42,10 +42,10 @@ func TestIfOneNodeCannotBeTaintedItsPartDoesNotStart(t *testing.T) {
 		ended   []string // machines, in the end
 		log     []string // up to the end of the start
 	}{
-		"144 one of two empty nodes": {
+		"SD144: one of two empty nodes": {
 			fails: "e2", log: []string{"0 update e1 " + marked, "0 update e1 []"},
 		},
-		"145 one of two nodes to drain": {
+		"SD145: one of two nodes to drain": {
 			fails: "d2", started: []string{"e1", "e2"}, ended: []string{"e1", "e2"},
 			log: []string{"0 update e1 " + marked, "0 update e2 " + marked, "0 update d1 " + marked, "0 update d1 []"},
 		},
@@ -105,8 +105,8 @@ func TestConflictsWhileTainting(t *testing.T) {
 		want      []string
 		fails     bool
 	}{
-		"146 two conflicts": {2, []string{"0 conflict n", "0.75 conflict n", "1.5 update n " + marked}, false},
-		"146 conflicts for ever": {1000, []string{
+		"SD146: two conflicts": {2, []string{"0 conflict n", "0.75 conflict n", "1.5 update n " + marked}, false},
+		"SD146: conflicts for ever": {1000, []string{
 			"0 conflict n", "0.75 conflict n", "1.5 conflict n", "2.25 conflict n", "3 conflict n", "3.75 conflict n", "4.5 conflict n", "5.25 conflict n",
 		}, true},
 	} {
@@ -274,11 +274,11 @@ func TestAGroupThatGoesAsAWhole(t *testing.T) {
 			want:   []string{"25 delete g e1,e2,d1,d2: <nil>"},
 			result: []string{"d1 Ok", "d2 Ok", "e1 Ok", "e2 Ok"},
 		},
-		"166 none goes if one aborts": {
+		"SD166: none goes if one aborts": {
 			change: func(s *stage) { s.run(pod("late", "e2")) },
 			result: []string{"d1 FailedToDelete", "d2 FailedToDelete", "e1 FailedToDelete", "e2 Internal"},
 		},
-		"212 nor if a drain fails later": {
+		"SD212: nor if a drain fails later": {
 			change: func(s *stage) { s.refuse["p1"] = always(tooManyRequests) },
 			result: []string{"d1 FailedToEvictPods", "d2 FailedToDelete", "e1 FailedToDelete", "e2 FailedToDelete"},
 		},
@@ -357,8 +357,8 @@ func TestARefusalOfABatchConcernsAllOfIt(t *testing.T) {
 		interval time.Duration
 		want     []string
 	}{
-		"168 collected nodes":           {10 * time.Second, []string{"n1 FailedToDelete", "n2 FailedToDelete", "n3 FailedToDelete"}},
-		"167 without batching only one": {0, []string{"n1 FailedToDelete", "n2 Ok", "n3 Ok"}},
+		"SD168: collected nodes":           {10 * time.Second, []string{"n1 FailedToDelete", "n2 FailedToDelete", "n3 FailedToDelete"}},
+		"SD167: without batching only one": {0, []string{"n1 FailedToDelete", "n2 Ok", "n3 Ok"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := defaults()

@@ -34,16 +34,16 @@ func TestSoftTaints(t *testing.T) {
 		"are taken away first, then set": {
 			want: []string{"0 update s1 []", "0 update s2 []", "0 update n1 [soft]", "0 update n2 [soft]"},
 		},
-		"169 no more of them than allowed are changed": {
+		"SD169: no more of them than allowed are changed": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkCount = 3 },
 			want:    []string{"0 update s1 []", "0 update s2 []", "0 update n1 [soft]"},
 		},
-		"170 nor any when the time is up": {
+		"SD170: nor any when the time is up": {
 			options: func(o *act.Options) { o.SoftTaints.MaxBulkTime = time.Second },
 			before:  func(s *stage) { s.onUpdate = func(string) { s.time.Step(time.Second) } },
 			want:    []string{"0 update s1 []"},
 		},
-		"171 a node that is being removed is left alone": {
+		"SD171: a node that is being removed is left alone": {
 			before: func(s *stage) { s.nodes["n1"] = hard(node("n1")).Build(); s.nodes["s1"] = node("s1").Build() },
 			want:   []string{"0 update s2 []", "0 update n2 [soft]"},
 		},
@@ -88,7 +88,7 @@ func TestWhatAnEarlierProcessLeftIsCleanedAtTheStart(t *testing.T) {
 		want      string
 		events    []string
 	}{
-		"172 taint and cordon go together": {
+		"SD172: taint and cordon go together": {
 			node: ours(node("n")), want: "[]", events: []string{"cleaned ToBeDeletedByClusterAutoscaler of n: <nil>"},
 		},
 		"a cordon that somebody else set stays": {
@@ -105,7 +105,7 @@ func TestWhatAnEarlierProcessLeftIsCleanedAtTheStart(t *testing.T) {
 			options: func(o *act.Options) { o.ScaleDown.CordonBeforeTerminating = false },
 			node:    ours(node("n")), want: "[]", events: []string{"cleaned ToBeDeletedByClusterAutoscaler of n: <nil>"},
 		},
-		"172 a node of no group is not touched":              {node: ours(node("n")), unmanaged: true, want: marked},
+		"SD172: a node of no group is not touched":           {node: ours(node("n")), unmanaged: true, want: marked},
 		"a node without the taint is not touched":            {node: node("n").Cordoned(), want: "[cordoned]"},
 		"L08: soft taints stay, since they are looked after": {node: soft("n", start.Add(-time.Hour)), want: "[soft]"},
 		"they go if they are off, on nodes of no group, too": {

@@ -26,19 +26,19 @@ func TestANodeGoesWhenItsTimeIsOver(t *testing.T) {
 		since  time.Duration
 		want   report.Reason // nil: it goes
 	}{
-		"99 its time is over": {idle, func(o *observation.GroupOptions) { o.ScaleDownUnneededTime = 5 * time.Minute }, 10 * time.Minute, nil},
-		"100 exactly at the end it is not over": {
+		"SD099: its time is over": {idle, func(o *observation.GroupOptions) { o.ScaleDownUnneededTime = 5 * time.Minute }, 10 * time.Minute, nil},
+		"SD100: exactly at the end it is not over": {
 			idle, nil, 10 * time.Minute, report.NotUnneededLongEnough{Since: start.Add(-10 * time.Minute), Needed: 10 * time.Minute},
 		},
 		"one second later it is": {idle, nil, 10*time.Minute + time.Second, nil},
-		"101 an unready node has a time of its own": {
+		"SD101: an unready node has a time of its own": {
 			unready, func(o *observation.GroupOptions) { o.ScaleDownUnreadyTime = 15 * time.Minute }, 10 * time.Minute,
 			report.NotUnreadyLongEnough{Since: start.Add(-10 * time.Minute), Needed: 15 * time.Minute},
 		},
-		"102 a node that became unready keeps its timer": {
+		"SD102: a node that became unready keeps its timer": {
 			unready, nil, 11 * time.Minute, report.NotUnreadyLongEnough{Since: start.Add(-11 * time.Minute), Needed: 20 * time.Minute},
 		},
-		"104 without a time it goes at once": {idle, noWait, 0, nil},
+		"SD104: without a time it goes at once": {idle, noWait, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := test.world
@@ -192,10 +192,10 @@ func TestTheGroupKeepsItsMinimum(t *testing.T) {
 		want                        string
 		short                       int // verdicts NodeGroupMinSizeReached
 	}{
-		"105 room for all": {3, 2, 1, 10, deletionsIn("g", 2), "e0 e1 e2/d0 d1", 0},
-		"106 one too many": {3, 5, 1, 10, deletionsIn("g", 2), "e0 e1 e2/d0 d1 d2 d3", 1},
-		"107 six too many": {3, 5, 1, 5, deletionsIn("g", 2), "e0 e1/", 6},
-		"209 the cloud has lowered the target already": {
+		"SD105: room for all": {3, 2, 1, 10, deletionsIn("g", 2), "e0 e1 e2/d0 d1", 0},
+		"SD106: one too many": {3, 5, 1, 10, deletionsIn("g", 2), "e0 e1 e2/d0 d1 d2 d3", 1},
+		"SD107: six too many": {3, 5, 1, 5, deletionsIn("g", 2), "e0 e1/", 6},
+		"SD209: the cloud has lowered the target already": {
 			3, 0, 0, 3, deletionsIn("g", 2), "e0/", 2,
 		},
 		"removals that the cloud has accepted are not subtracted twice": {
@@ -231,12 +231,12 @@ func TestTheClusterKeepsItsMinimum(t *testing.T) {
 		want   string
 		kept   report.Reason // of the last node of the group
 	}{
-		"109 the second of three nodes is too many": {
+		"SD109: the second of three nodes is too many": {
 			fleet(1, 1), map[string]int64{"cpu": 101, "memory": 20, "nodes": 2}, "e0/",
 			report.MinimalResourceLimitExceeded{Resources: []string{"cpu", "memory", "nodes"}},
 		},
-		"110 both of two":              {fleet(2, 0), map[string]int64{"cpu": 100, "memory": 10, "nodes": 1}, "e0 e1/", nil},
-		"112 the last node":            {fleet(1, 0), map[string]int64{"nodes": 2}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"nodes"}}},
+		"SD110: both of two":           {fleet(2, 0), map[string]int64{"cpu": 100, "memory": 10, "nodes": 1}, "e0 e1/", nil},
+		"SD112: the last node":         {fleet(1, 0), map[string]int64{"nodes": 2}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"nodes"}}},
 		"a type of GPU":                {gpus(), map[string]int64{"t4": 2}, "e0/", report.MinimalResourceLimitExceeded{Resources: []string{"t4"}}},
 		"nothing is limited with zero": {fleet(1, 0), map[string]int64{"cpu": 0}, "e0/", nil},
 		"a node that stands for no machine does not count": {
@@ -332,10 +332,10 @@ func TestAGroupThatGoesAsAWhole(t *testing.T) {
 		world world
 		want  string
 	}{
-		"114 not while some of it must stay":         {busy(busy2(atomicFleet(1, 0, 3))), "/"},
-		"115 all of it, empty or not":                {atomicFleet(2, 1, 3), "e0 e1/d0"},
-		"116 all that is registered":                 {atomicFleet(1, 1, 3), "e0/d0"},
-		"98 however many they are":                   {atomicFleet(100, 0, 100), names("e", 100) + "/"},
+		"SD114: not while some of it must stay":      {busy(busy2(atomicFleet(1, 0, 3))), "/"},
+		"SD115: all of it, empty or not":             {atomicFleet(2, 1, 3), "e0 e1/d0"},
+		"SD116: all that is registered":              {atomicFleet(1, 1, 3), "e0/d0"},
+		"SD098: however many they are":               {atomicFleet(100, 0, 100), names("e", 100) + "/"},
 		"not in part, if one waits for a pod to end": {waiting(atomicFleet(2, 0, 2)), "/"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -381,16 +381,16 @@ func TestCoolDowns(t *testing.T) {
 		want  *report.CoolDown
 	}{
 		"none": {},
-		"173 after a scale-up": {
+		"SD173: after a scale-up": {
 			state: func(s *clusterstate.State) { s.LastScaleUp = start.Add(-10*time.Minute + time.Second) },
 			want:  &report.CoolDown{StartedBy: "scale-up", Until: start.Add(time.Second)},
 		},
-		"173 exactly at its end there is none": {state: func(s *clusterstate.State) { s.LastScaleUp = start.Add(-10 * time.Minute) }},
+		"SD173: exactly at its end there is none": {state: func(s *clusterstate.State) { s.LastScaleUp = start.Add(-10 * time.Minute) }},
 		"after a failure": {
 			state: func(s *clusterstate.State) { s.LastFailure = start.Add(-time.Minute) },
 			want:  &report.CoolDown{StartedBy: "failure", Until: start.Add(2 * time.Minute)},
 		},
-		"175 after a deletion": {
+		"SD175: after a deletion": {
 			state: func(s *clusterstate.State) { s.LastDeletion = start.Add(-time.Minute) },
 			want:  &report.CoolDown{StartedBy: "deletion", Until: start.Add(4 * time.Minute)},
 		},
@@ -400,7 +400,7 @@ func TestCoolDowns(t *testing.T) {
 			},
 			want: &report.CoolDown{StartedBy: "scale-up", Until: start.Add(9 * time.Minute)},
 		},
-		"177 while pods are too young": {young: true, want: &report.CoolDown{StartedBy: "young pods", Until: start}},
+		"SD177: while pods are too young": {young: true, want: &report.CoolDown{StartedBy: "young pods", Until: start}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := idle

@@ -66,68 +66,68 @@ func TestUtilization(t *testing.T) {
 		options utilization.Options
 		want    utilization.Utilization
 	}{
-		"1: an empty node is not used": {node: node(), want: both(0, 0)},
-		"8: half of the CPU": {
+		"SD001: an empty node is not used": {node: node(), want: both(0, 0)},
+		"SD008: half of the CPU": {
 			node: simtest.Node("n").CPU("1"), pods: []simtest.PodBuilder{simtest.Pod("p").Requests("500m", "")}, want: both(0.5, 0),
 		},
-		"18: DaemonSet pods count": {
+		"SD018: DaemonSet pods count": {
 			node: simtest.Node("n").CPU("1"), pods: []simtest.PodBuilder{daemon("500m", ""), simtest.Pod("p").Requests("100m", "")}, want: both(0.6, 0),
 		},
-		"19: unless they are ignored; then they take room away": {
+		"SD019: unless they are ignored; then they take room away": {
 			node: simtest.Node("n").CPU("1"), pods: []simtest.PodBuilder{daemon("500m", ""), simtest.Pod("p").Requests("100m", "")},
 			options: ignoreDaemonSets, want: both(0.2, 0),
 		},
-		"20: nothing but an ignored DaemonSet pod": {
+		"SD020: nothing but an ignored DaemonSet pod": {
 			node: simtest.Node("n").CPU("1"), pods: []simtest.PodBuilder{daemon("500m", "")}, options: ignoreDaemonSets, want: both(0, 0),
 		},
-		"23: memory decides": {node: node(), pods: []simtest.PodBuilder{standard, standard, empty}, want: both(0.1, 0.2)},
-		"24: two kinds of DaemonSet pods are ignored": {
+		"SD023: memory decides": {node: node(), pods: []simtest.PodBuilder{standard, standard, empty}, want: both(0.1, 0.2)},
+		"SD024: two kinds of DaemonSet pods are ignored": {
 			node: node(), options: ignoreDaemonSets, want: both(200./1800, 400./1600),
 			pods: []simtest.PodBuilder{
 				standard, standard, empty, standard.DaemonSet("ds"), standard.OwnedBy("Custom", "c").Annotation(podfacts.DaemonSetPodAnnotation, "true"),
 			},
 		},
-		"25: nothing is ignored": {node: node(), pods: []simtest.PodBuilder{standard, empty, standard.DaemonSet("ds")}, want: both(0.1, 0.2)},
-		"26: mirror pods are ignored": {
+		"SD025: nothing is ignored": {node: node(), pods: []simtest.PodBuilder{standard, empty, standard.DaemonSet("ds")}, want: both(0.1, 0.2)},
+		"SD026: mirror pods are ignored": {
 			node: node(), pods: []simtest.PodBuilder{standard, standard, standard.Mirror()}, options: ignoreMirror, want: both(200./1900, 400./1800),
 		},
-		"27: both kinds are ignored": {
+		"SD027: both kinds are ignored": {
 			node: node(), pods: []simtest.PodBuilder{standard, standard.Mirror(), standard.DaemonSet("ds")}, options: ignoreBoth,
 			want: both(100./1800, 200./1600),
 		},
-		"28: a pod that should have ended doesn't count, and takes no room away": {
+		"SD028: a pod that should have ended doesn't count, and takes no room away": {
 			node: node(), pods: []simtest.PodBuilder{standard, standard, standard.DeletedAt(now.Add(-10 * time.Minute))}, want: both(0.1, 0.2),
 		},
-		"29: sidecars and initialisation count as the scheduler counts them": {
+		"SD029: sidecars and initialisation count as the scheduler counts them": {
 			node: node(), pods: []simtest.PodBuilder{standard, standard.With(sidecarAndInit), standard.With(greedyInit)}, want: both(25.125, 50.25),
 		},
-		"30: on a node with a GPU nothing else counts": {
+		"SD030: on a node with a GPU nothing else counts": {
 			node: node().Resource(gpu, "1"), pods: []simtest.PodBuilder{standard.Request(gpu, "1")}, options: byGPU,
 			want: utilization.Utilization{Accelerator: 1, Resource: gpu, Value: 1},
 		},
-		"31: a GPU that isn't there is not used": {
+		"SD031: a GPU that isn't there is not used": {
 			node: node(), pods: []simtest.PodBuilder{standard, standard}, options: byGPU, want: utilization.Utilization{Resource: gpu},
 		},
-		"31: nor is one of which there are none": {
+		"SD031: nor is one of which there are none": {
 			node: node().Resource(gpu, "0"), pods: []simtest.PodBuilder{standard}, options: byGPU, want: utilization.Utilization{Resource: gpu},
 		},
-		"15 for GPUs: neither CPU nor memory is needed then": {
+		"SD015: neither CPU nor memory is needed then": {
 			node: node().CPU("").Memory("").Resource(gpu, "2"), pods: []simtest.PodBuilder{standard.Request(gpu, "1")}, options: byGPU,
 			want: utilization.Utilization{Accelerator: 0.5, Resource: gpu, Value: 0.5},
 		},
-		"196: all CPU is taken by ignored pods, and no other asks for any": {
+		"SD196: all CPU is taken by ignored pods, and no other asks for any": {
 			node: node(), pods: []simtest.PodBuilder{daemon("2", ""), simtest.Pod("p").Requests("", "1800000")}, options: ignoreDaemonSets,
 			want: both(math.NaN(), 0.9),
 		},
-		"197: all memory is taken by ignored pods, and no other asks for any": {
+		"SD197: all memory is taken by ignored pods, and no other asks for any": {
 			node: node(), pods: []simtest.PodBuilder{daemon("", "2000000"), simtest.Pod("p").Requests("1800m", "")}, options: ignoreDaemonSets,
 			want: both(0.9, math.NaN()),
 		},
-		"198: all is taken by ignored pods, a pod asks for CPU": {
+		"SD198: all is taken by ignored pods, a pod asks for CPU": {
 			node: node(), pods: []simtest.PodBuilder{daemon("2", "2000000"), simtest.Pod("p").Requests("100m", "")}, options: ignoreDaemonSets,
 			want: both(math.Inf(1), math.NaN()),
 		},
-		"198: all is taken by ignored pods, a pod asks for memory": {
+		"SD198: all is taken by ignored pods, a pod asks for memory": {
 			node: node(), pods: []simtest.PodBuilder{daemon("2", "2000000"), simtest.Pod("p").Requests("", "100")}, options: ignoreDaemonSets,
 			want: both(math.NaN(), math.Inf(1)),
 		},
@@ -161,7 +161,7 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
-// An odd value passes the comparison that makes a node eligible as the worked cases 196 to 198 say.
+// An odd value passes the comparison that makes a node eligible as the worked cases SD196 to SD198 say.
 func TestOnlyInfinityIsAboveTheThreshold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -182,7 +182,7 @@ func TestOnlyInfinityIsAboveTheThreshold(t *testing.T) {
 	}
 }
 
-// Worked cases 10 and 11.
+// Worked cases SD010 and SD011.
 func TestANodeWithoutAllocatableIsAnErrorThatNamesBoth(t *testing.T) {
 	t.Parallel()
 	for want, node := range map[string]simtest.NodeBuilder{
