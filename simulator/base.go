@@ -54,6 +54,7 @@ func (s *Snapshot) updateNode(n *node, object *corev1.Node) {
 	}
 	old := n.object
 	s.changed(n)
+	s.roster = nil
 	if maps.Equal(old.Labels, object.Labels) && apiequality.Semantic.DeepEqual(old.Spec.Taints, object.Spec.Taints) {
 		class, version := n.class, n.classVersion
 		n.set(object)
@@ -212,6 +213,7 @@ func (s *Snapshot) Advance() {
 		return
 	}
 	s.round++
+	s.roster = nil
 	if len(s.known) > 0 {
 		s.known = map[*corev1.Pod]*knownPod{} // a new one, for a cleared one keeps its size
 	}

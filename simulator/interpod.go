@@ -192,6 +192,22 @@ func (w *nearness) fits(n *node) bool {
 	return w.isNear(n) && !anyOn(w.far, n) && !anyOn(w.shunning, n)
 }
 
+// keptOffByOwn says that pods on the node itself, which has a domain to itself, keep others away: what happens elsewhere doesn't change that.
+func (w *nearness) keptOffByOwn(n *node) bool {
+	return anyAlone(w.far, n) || anyAlone(w.shunning, n)
+}
+
+func anyAlone(tallies []*tally, n *node) bool {
+	for _, t := range tallies {
+		if n.slot < len(t.at) {
+			if d := t.at[n.slot]; d != nil && d.nodes == 1 && d.pods > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (w *nearness) isNear(n *node) bool {
 	if len(w.near) == 0 {
 		return true

@@ -17,6 +17,9 @@ type node struct {
 	injected uint64 // 0: a node of the cluster; else its turn among the injected ones
 	// slot is a small number that no other node of the snapshot has; it is valid while the node is in the snapshot.
 	slot int
+	// number is that of the node in the roster.
+	roster *roster
+	number int
 	// version is another one after every change, and what it was when the change is undone.
 	version uint64
 
@@ -285,6 +288,9 @@ func (s *Snapshot) remove(p *placement) {
 	n.placements[last] = nil
 	n.placements = n.placements[:last]
 	s.changed(n)
+	if s.roster != nil {
+		s.roster.free(n)
+	}
 	n.taken.add(p.held, -1)
 	s.countParts(p, -1)
 	if info := n.view.info.Load(); info != nil {

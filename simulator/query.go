@@ -24,6 +24,7 @@ type query struct {
 
 	lastClass   *nodeClass
 	lastVerdict *verdict
+	short       []Shortage // scratch
 }
 
 // query starts a query about the pod; nil: only the framework can answer.
@@ -75,21 +76,31 @@ func (q *query) isOff(rule int) bool { return q.off != nil && q.off[rule] }
 
 // fits tells whether a pod of the kind fits on the node.
 func (q *query) fits(ctx context.Context, n *node) (bool, error) {
+	fits, _, err := q.answer(ctx, n)
+	return fits, err
+}
+
+// answer tells whether a pod of the kind fits on the node. If not, forGood says that it never will unless the node changes or pods leave it, whatever
+// happens elsewhere.
+func (q *query) answer(ctx context.Context, n *node) (fits, forGood bool, err error) {
 	if q.sized && !q.roomOn(n) || q.ports && portTaken(q.kind.shape.ports, n) {
-		return false, nil
+		return false, true, nil
 	}
 	v, err := q.verdict(ctx, n)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if v.refusals != nil {
 		for i, refusal := range v.refusals {
 			if refusal != nil && !q.isOff(i) {
-				return false, nil
+				return false, true, nil
 			}
 		}
 	}
-	return (!q.near || q.kind.nearness.fits(n)) && (!q.even || q.kind.evenness.fits(n)), nil
+	if q.near && !q.kind.nearness.fits(n) {
+		return false, q.kind.nearness.keptOffByOwn(n), nil
+	}
+	return !q.even || q.kind.evenness.fits(n), false, nil
 }
 
 func (q *query) verdict(ctx context.Context, n *node) (*verdict, error) {

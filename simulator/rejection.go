@@ -145,6 +145,9 @@ func shortages(asked *amounts, n *node, reasons []string) []Shortage {
 	return short
 }
 
+// unresolvable says that removing pods from the node would not help.
+func unresolvable(status *fwk.Status) bool { return status.Code() == fwk.UnschedulableAndUnresolvable }
+
 // rejectionBy is what a status says; nil: the pod fits. A nil node stands for all. by are the plug-ins that speak where the status names none.
 func rejectionBy(known *knownPod, n *node, status *fwk.Status, by []string) *Rejection {
 	if status.IsSuccess() {
@@ -157,7 +160,7 @@ func rejectionBy(known *knownPod, n *node, status *fwk.Status, by []string) *Rej
 	reasons := slices.Sorted(slices.Values(status.Reasons()))
 	r := &Rejection{
 		Filter: filterCode(plugin, reasons), Plugin: plugin, Reasons: reasons,
-		Unresolvable: status.Code() == fwk.UnschedulableAndUnresolvable,
+		Unresolvable: unresolvable(status),
 	}
 	if n == nil {
 		return r

@@ -68,6 +68,8 @@ type Snapshot struct {
 	looked bool
 	// slack is how much may be remembered beyond what there is.
 	slack int
+	// roster numbers the nodes for whoever asked for it; nil: nobody did.
+	roster *roster
 }
 
 // Cluster is what a snapshot's base is made to equal.
@@ -418,6 +420,9 @@ func (s *Snapshot) swap(name string, n *node) {
 		s.leave(old)
 	}
 	s.index.swap(old, n)
+	if s.roster != nil && (old != nil || n != nil) {
+		s.roster.swap(old, n)
+	}
 	if n == nil {
 		delete(s.nodes, name)
 		return

@@ -52,11 +52,9 @@ func DrainRules(from config.ScaleDown) drain.Options {
 // Budget says whether the time for a search is used up.
 type Budget interface{ Spent() bool }
 
-// Scheduler places pods in a snapshot. *simulator.Scheduler is one.
+// Scheduler finds places for pods in a snapshot. *simulator.Scheduler is one.
 type Scheduler interface {
-	Place(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error)
-	PlaceAnywhere(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, search simulator.Search) (
-		simulator.Placement, []simulator.NodeRejection, error)
+	Mover(snap *simulator.Snapshot, accept func(*corev1.Node) bool) *simulator.Mover
 }
 
 // In is what one plan is made from.
@@ -181,10 +179,13 @@ type update struct {
 	deleting map[string]observation.Deletion
 	// destinations are the nodes that may take pods in.
 	destinations map[string]bool
+	workloads    drain.Workloads
 	budgets      *drain.Budgets
 	verdicts     map[string]report.Reason
 	// found are the nodes whose removal succeeded, in the order found.
 	found []*removable
+	// mover finds places in the snapshot while it is simulated.
+	mover *simulator.Mover
 	// lastMatch is where the search for a place last ended.
 	lastMatch int
 	// notReached are the nodes whose turn did not come.
@@ -208,7 +209,7 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 		return nil, err
 	}
 	u := &update{
-		Planner: p, in: in, now: in.Seen.At, budgets: budgets,
+		Planner: p, in: in, now: in.Seen.At, budgets: budgets, workloads: recall(in.Seen.Workloads),
 		byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
 		destinations: make(map[string]bool, len(in.Seen.Nodes)), verdicts: make(map[string]report.Reason, len(in.Seen.Nodes)), notReached: map[string]bool{},
 	}

@@ -76,6 +76,8 @@ func (u *update) simulate(ctx context.Context, candidates []candidate) (err erro
 		eligible = append(eligible, c.node)
 	}
 	limit, counted := u.limit(), 0
+	u.mover = u.scheduler.Mover(u.in.Snapshot, func(to *corev1.Node) bool { return u.destinations[to.Name] })
+	defer u.mover.Close()
 	u.in.Snapshot.Fork()
 	defer func() {
 		if revertErr := u.in.Snapshot.Revert(); err == nil {
@@ -127,7 +129,7 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 		return nil, report.NoNodeInfo{}, nil
 	}
 	pods := drain.Evaluate(snapshot.Pods(node.Name), drain.Context{
-		At: u.now, Workloads: u.in.Seen.Workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown),
+		At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown),
 	})
 	if pods.Blocking != nil {
 		return nil, u.blocked(pods.Blocking), nil
@@ -151,7 +153,6 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	if err := snapshot.Commit(); err != nil {
 		return nil, nil, err
 	}
-	delete(u.destinations, node.Name)
 	verdict := u.budgets.CanRemove(pods.Move)
 	u.budgets.Lower(pods.Move)
 	return &removable{
@@ -221,30 +222,30 @@ func compare(a, b int32) int {
 
 // moveGroup places pods of one priority: first those that fit where they fitted before, then the others in order.
 func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) report.Reason {
-	accept := func(to *corev1.Node) bool { return u.destinations[to.Name] && to.Name != node.Name }
 	var rest []*corev1.Pod
-	for _, pod := range pods {
-		moved := guest(pod)
-		to, hinted := u.hints.of(pod)
-		if there, known := u.in.Snapshot.Node(to); hinted && known && accept(there) {
-			rejection, err := u.scheduler.Place(ctx, u.in.Snapshot, moved, to)
+	for i, pod := range pods {
+		if to, hinted := u.hints.of(pod); hinted {
+			placed, err := u.mover.PlaceOn(ctx, pod, to, node.Name)
 			if err != nil {
 				return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 			}
-			if rejection == nil {
+			if placed {
 				u.hints.note(pod, to)
 				continue
 			}
 		}
+		if rest == nil {
+			rest = make([]*corev1.Pod, 0, len(pods)-i)
+		}
 		rest = append(rest, pod)
 	}
 	for _, pod := range rest {
-		placement, rejections, err := u.scheduler.PlaceAnywhere(ctx, u.in.Snapshot, guest(pod), simulator.Search{StartAfter: u.lastMatch, Accept: accept})
+		placement, nearest, err := u.mover.Place(ctx, pod, node.Name, u.lastMatch)
 		switch {
 		case err != nil:
 			return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 		case placement.Node == "":
-			return noPlace(pod, rejections)
+			return noPlace(pod, nearest)
 		}
 		u.lastMatch = placement.Index
 		u.hints.note(pod, placement.Node)
@@ -252,43 +253,11 @@ func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev
 	return nil
 }
 
-// guest is the pod as it comes to another node.
-func guest(pod *corev1.Pod) *corev1.Pod {
-	moved := *podfacts.WithoutTPURequests(pod)
-	moved.Spec.NodeName = ""
-	return &moved
-}
-
-// noPlace names the node that lacks least.
-func noPlace(pod *corev1.Pod, rejections []simulator.NodeRejection) report.NoPlaceToMovePods {
+// noPlace tells of the node that lacks least; nil: no node was looked at.
+func noPlace(pod *corev1.Pod, nearest *simulator.NodeRejection) report.NoPlaceToMovePods {
 	why := report.NoPlaceToMovePods{Pod: nameOf(pod)}
-	best := 0.0
-	for _, rejection := range rejections {
-		if rejection.Node == "" {
-			continue
-		}
-		if lack := lacking(rejection.Rejection); why.Nearest == "" || lack < best {
-			best, why.Nearest = lack, rejection.Node
-			lacks := rejection.Rejection
-			why.Lacks = &lacks
-		}
+	if nearest != nil {
+		why.Nearest, why.Lacks = nearest.Node, &nearest.Rejection
 	}
 	return why
-}
-
-// lacking weighs what a node lacks: the share of the request that is missing, or more where resources are not the matter.
-func lacking(rejection simulator.Rejection) float64 {
-	if rejection.Filter != simulator.InsufficientResource {
-		if rejection.Unresolvable {
-			return 1e6
-		}
-		return 1e3
-	}
-	sum := 0.0
-	for _, short := range rejection.Short {
-		if short.Asked > 0 {
-			sum += float64(short.Asked-short.Offered) / float64(short.Asked)
-		}
-	}
-	return sum
 }

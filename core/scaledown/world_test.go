@@ -1,7 +1,6 @@
 package scaledown_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -309,24 +308,6 @@ func pdb(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
 
 func newPlanner(t testing.TB, options scaledown.Options) *scaledown.Planner {
 	return scaledown.NewPlanner(simtest.Scheduler(t), options)
-}
-
-// recording is a scheduler that keeps the questions it is asked.
-type recording struct {
-	scaledown.Scheduler
-	calls []string
-}
-
-func (r *recording) Place(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, nodeName string) (*simulator.Rejection, error) {
-	r.calls = append(r.calls, "place "+nodeName)
-	return r.Scheduler.Place(ctx, snap, pod, nodeName)
-}
-
-func (r *recording) PlaceAnywhere(ctx context.Context, snap *simulator.Snapshot, pod *corev1.Pod, search simulator.Search) (
-	simulator.Placement, []simulator.NodeRejection, error,
-) {
-	r.calls = append(r.calls, "search")
-	return r.Scheduler.PlaceAnywhere(ctx, snap, pod, search)
 }
 
 // renew makes it another node of the same name.
