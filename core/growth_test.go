@@ -35,6 +35,7 @@ func TestABurstFromZeroIsBoughtOnceAndExactly(t *testing.T) {
 	}
 }
 
+// SD219.
 func TestPodsThatAreAllYoungWaitAndNothingIsRemovedMeanwhile(t *testing.T) {
 	w := newWorld(t, []string{"--scale-down-unneeded-time=0s", "--scale-down-delay-after-add=0s"}, group("g", 0, 9, 1), group("idle", 0, 9, 1))
 	w.fill("g")

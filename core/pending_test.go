@@ -133,7 +133,7 @@ func TestAControllerWhoseCopiesFitNowhereIsLeftOut(t *testing.T) {
 	}
 }
 
-// L20 and P17: there is never time to look for room.
+// L20, P17, SD181: there is never time to look for room.
 func TestWhileTheSearchForRoomIsTooSlowOneLoopInFourRemovesNodes(t *testing.T) {
 	w := newWorld(t, []string{
 		"--enable-graceful-degradation", "--pending-pods-batching-timeout=0s", "--scale-down-unneeded-time=0s", "--scale-down-delay-after-add=0s",

@@ -77,7 +77,7 @@ func TestPodsOfAnUnderusedNodeMoveUnderTheirBudget(t *testing.T) {
 	}
 }
 
-// L17, L18, L38, C37: who waits for whom.
+// L17, L18, L38, C37; SD174, SD179, SD220: who waits for whom.
 func TestGrowthStartsTheCoolDownOfShrinking(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags   []string

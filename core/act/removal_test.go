@@ -394,7 +394,7 @@ func TestPodsGoInTheOrderOfTheirPriority(t *testing.T) {
 			want:   []string{"5 evict a 3", "20 evict b 2", "25 evict c 1", "25 delete g n: <nil>"},
 			result: "Ok",
 		},
-		"pods of DaemonSets have to go, too": {
+		"SD162: pods of DaemonSets have to go, too, and those of later groups are not attempted": {
 			pods: []string{"a"},
 			options: func(o *act.Options) {
 				o.Drain.PriorityGroups = []config.DrainGroup{{Priority: 0, GracePeriod: time.Second}}
@@ -588,7 +588,7 @@ func TestACordonThatSomebodyElseSetStays(t *testing.T) {
 		after   string
 	}{
 		"ours goes":                {tainted: "[hard cordoned by=cluster-autoscaler]", after: "[]", flag: true},
-		"theirs stays":             {cordon: true, tainted: "[hard cordoned by=other]", after: "[cordoned]", flag: true},
+		"SD213: theirs stays":      {cordon: true, tainted: "[hard cordoned by=other]", after: "[cordoned]", flag: true},
 		"theirs stays without one": {cordon: true, tainted: "[hard cordoned]", after: "[cordoned]"},
 		"no cordon":                {tainted: "[hard]", after: "[]"},
 	} {

@@ -144,7 +144,7 @@ func TestANodeThatHasTheTaintAlreadyIsNotChanged(t *testing.T) {
 	s.add("g", node("n").Taint(taints.ToBeDeleted, "123", "NoSchedule"))
 	got := s.Shrink(silent(t), planOf(s.candidate("g", "n")))
 	if len(got.Started) != 1 || s.look("n") != "[hard]" || len(s.takeLog()) != 0 {
-		t.Errorf("147: started %v, node %s; want it started as it is", names(got.Started), s.look("n"))
+		t.Errorf("SD147: started %v, node %s; want it started as it is", names(got.Started), s.look("n"))
 	}
 }
 

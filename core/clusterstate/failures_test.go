@@ -209,7 +209,7 @@ func TestHealthOfTheCluster(t *testing.T) {
 		all    bool
 		want   bool
 	}{
-		// Cases S04 and S05.
+		// Cases S04 and S05; SD183, SD184.
 		"9 of 20 unready nodes are not more than 45 %": {[]*fleet{mixed(11, 9)}, false, true},
 		"10 of 20 are": {[]*fleet{mixed(10, 10)}, false, false},
 		"3 of 4 are no more than the three that are let be": {[]*fleet{mixed(1, 3)}, false, true},
@@ -318,6 +318,7 @@ func TestWrongSizes(t *testing.T) {
 		fleet *fleet
 		steps []step
 	}{
+		// Also SD229.
 		"too few nodes, since the pair of numbers is as it is": {newFleet("g", 0, 10, 3).ready(1), []step{
 			{at: 0, want: wrong(1, 3, 2, 0)},
 			{at: time.Minute, want: wrong(1, 3, 2, 0)},

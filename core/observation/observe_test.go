@@ -63,7 +63,7 @@ func TestWhatAPodCountsAs(t *testing.T) {
 		"one that is ending, too":                            {pod: simtest.Pod("p").On("n").DeletedAt(now), want: kinds{Placed: true}},
 		"but not one that has succeeded":                     {pod: phase(simtest.Pod("p").On("n"), corev1.PodSucceeded)},
 		"nor one that has failed":                            {pod: phase(simtest.Pod("p").On("n"), corev1.PodFailed)},
-		"nor one below the cut-off":                          {pod: simtest.Pod("p").On("n").Priority(-11), options: observation.Options{ExpendableCutoff: -10}},
+		"SD072: nor one below the cut-off":                   {pod: simtest.Pod("p").On("n").Priority(-11), options: observation.Options{ExpendableCutoff: -10}},
 		"one at the cut-off takes room":                      {pod: simtest.Pod("p").On("n").Priority(-10), options: observation.Options{ExpendableCutoff: -10}, want: kinds{Placed: true}},
 		"a pod that a scheduler refused waits":               {pod: waiting, want: kinds{Unschedulable: true}},
 		"but not one that is ending":                         {pod: waiting.DeletedAt(now)},

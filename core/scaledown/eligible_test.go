@@ -34,41 +34,41 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 		options func(*scaledown.Options)
 		want    report.Reason // nil: it is unneeded
 	}{
-		"an empty node is": {node: node("n", "1000m")},
-		"a node with a deletion taint of 30 s ago is not": {
+		"SD001: an empty node is": {node: node("n", "1000m")},
+		"SD002: a node with a deletion taint of 30 s ago is not": {
 			node: taint(unix(start.Add(-30 * time.Second))), want: report.CurrentlyBeingDeleted{Since: start.Add(-30 * time.Second)},
 		},
-		"a node with a deletion taint from the future is not": {
+		"SD199: a node with a deletion taint from the future is not": {
 			node: taint(unix(start.Add(time.Hour))), want: report.CurrentlyBeingDeleted{Since: start.Add(time.Hour)},
 		},
-		"a node with a deletion taint of exactly 5 min ago is": {node: taint(unix(start.Add(-5 * time.Minute)))},
-		"a node with a deletion taint without a time is":       {node: taint("abc")},
-		"a node with an empty deletion taint is":               {node: taint("")},
-		"the annotation forbids it before utilisation does": {
+		"SD003: a node with a deletion taint of exactly 5 min ago is": {node: taint(unix(start.Add(-5 * time.Minute)))},
+		"SD004: a node with a deletion taint without a time is":       {node: taint("abc")},
+		"SD199: a node with an empty deletion taint is":               {node: taint("")},
+		"SD005: the annotation forbids it before utilisation does": {
 			node: node("n", "1000m").Annotation(scaledown.DisabledAnnotation, "true"), pods: []simtest.PodBuilder{pod("p", "900m", "n")},
 			want: report.ScaleDownDisabledAnnotation{},
 		},
-		"the annotation must be spelt exactly": {node: node("n", "1000m").Annotation(scaledown.DisabledAnnotation, "True")},
-		"a node used above the threshold is not": {
+		"SD006: the annotation must be spelt exactly": {node: node("n", "1000m").Annotation(scaledown.DisabledAnnotation, "True")},
+		"SD007: a node used above the threshold is not": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "600m", "n")},
 			want: report.NotUnderutilized{Resource: corev1.ResourceCPU, Got: 0.6, Threshold: 0.5},
 		},
-		"a node used exactly at the threshold is": {node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "500m", "n")}},
-		"a node without allocatable is not": {
+		"SD008: a node used exactly at the threshold is": {node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "500m", "n")}},
+		"SD010: a node without allocatable is not": {
 			node: node("n", "0").Memory("0"), want: report.UnexpectedError{},
 		},
-		"an unready empty node is": {node: unready},
-		"an unready node is not if that is off": {
+		"SD012: an unready empty node is": {node: unready},
+		"SD013: an unready node is not if that is off": {
 			node: unready, options: func(o *scaledown.Options) { o.ScaleDown.UnreadyEnabled = false }, want: report.ScaleDownUnreadyDisabled{},
 		},
-		"an unready node is under the same threshold": {
+		"SD014: an unready node is under the same threshold": {
 			node: unready, pods: []simtest.PodBuilder{pod("p", "800m", "n")},
 			want: report.NotUnderutilized{Resource: corev1.ResourceCPU, Got: 0.8, Threshold: 0.5},
 		},
-		"utilisation is judged before readiness": {
+		"SD015: utilisation is judged before readiness": {
 			node: unready.CPU("0").Memory("0"), options: func(o *scaledown.Options) { o.ScaleDown.UnreadyEnabled = false }, want: report.UnexpectedError{},
 		},
-		"a group has a threshold of its own": {
+		"SD016: a group has a threshold of its own": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "650m", "n")},
 			change: func(w *world) {
 				w.options = map[cloudprovider.GroupID]func(*observation.GroupOptions){
@@ -76,11 +76,11 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 				}
 			},
 		},
-		"pods of DaemonSets count": {
+		"SD018: pods of DaemonSets count": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("d", "500m", "n").DaemonSet("ds"), pod("p", "100m", "n")},
 			want: report.NotUnderutilized{Resource: corev1.ResourceCPU, Got: 0.6, Threshold: 0.5},
 		},
-		"pods of DaemonSets don't count if the group says so": {
+		"SD019: pods of DaemonSets don't count if the group says so": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("d", "500m", "n").DaemonSet("ds"), pod("p", "100m", "n")},
 			change: func(w *world) {
 				w.options = map[cloudprovider.GroupID]func(*observation.GroupOptions){
@@ -112,7 +112,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			},
 			want: report.UnexpectedError{},
 		},
-		"a node of a group that could not be described is not": {
+		"SD017: a node of a group that could not be described is not": {
 			node: node("n", "1000m"),
 			change: func(w *world) {
 				w.seen = func(o *observation.Observation) { o.Members["n"] = "elsewhere" }
@@ -131,7 +131,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			node: node("n", "1000m"), change: func(w *world) { w.seen = func(o *observation.Observation) { o.Gone["n"] = true } },
 			want: report.UnexpectedError{},
 		},
-		"a node that is still starting is not": {
+		"SD194: a node that is still starting is not": {
 			node: unready,
 			change: func(w *world) {
 				w.missing = []string{"n"}
@@ -139,7 +139,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			},
 			want: report.NotReached{Limit: "it is still starting"},
 		},
-		"a node that the snapshot lacks is not": {
+		"SD022: a node that the snapshot lacks is not": {
 			node: node("n", "1000m"), change: func(w *world) { w.missing = []string{"n"} }, want: report.UnexpectedError{},
 		},
 		"a pod with resource claims keeps its node": {
@@ -147,12 +147,12 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			pods: []simtest.PodBuilder{pod("p", "100m", "n").With(func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} })},
 			want: report.ResourceClaimsNotSimulated{Pod: report.PodRef{Namespace: "default", Name: "p", UID: "pod-default-p"}},
 		},
-		"room promised to a pending pod counts": {
+		"SD223: room promised to a pending pod counts": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "800m", "")},
 			change: func(w *world) { w.pending = map[string]string{"p": "n"} },
 			want:   report.NotUnderutilized{Resource: corev1.ResourceCPU, Got: 0.8, Threshold: 0.5},
 		},
-		"a pending pod without a controller keeps the node that it would go to": {
+		"SD226: a pending pod without a controller keeps the node that it would go to": {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{bare("p", "300m", "")},
 			change: func(w *world) { w.pending = map[string]string{"p": "n"} },
 			want:   report.BlockedByPod{Pod: report.PodRef{Namespace: "default", Name: "p", UID: "pod-default-p"}, Why: "NotReplicated"},
@@ -207,6 +207,7 @@ func TestEmptyNodesComeFirstThenThoseUnneededBefore(t *testing.T) {
 	}
 }
 
+// SD021, as amended: the first reason stays.
 func TestTheRecheckCacheKeepsTheFirstReason(t *testing.T) {
 	w := world{nodes: []simtest.NodeBuilder{node("n", "1000m")}, pods: []simtest.PodBuilder{bare("p", "100m", "n")}}
 	planner := newPlanner(t, defaults())

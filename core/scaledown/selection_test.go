@@ -56,6 +56,7 @@ func TestANodeGoesWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
+// SD103, as amended: the timer of a node whose turn did not come goes on. SD210, SD222.
 func TestTimersAreKept(t *testing.T) {
 	since := report.NotUnneededLongEnough{Since: start, Needed: 10 * time.Minute}
 	later := func(d time.Duration) report.Reason {
@@ -135,6 +136,7 @@ func TestTimersSurviveARestart(t *testing.T) {
 	}
 }
 
+// SD227, as amended: they are restored.
 func TestTimersAreTakenOverFromSoftTaints(t *testing.T) {
 	marked := func(name, value string) simtest.NodeBuilder {
 		return node(name, "1000m").Taint(taints.DeletionCandidate, value, "PreferNoSchedule")
@@ -281,12 +283,12 @@ func TestSizesOfNodesFollowTheFirstOfTheGroup(t *testing.T) {
 		pods: []simtest.PodBuilder{bare("p", "100m", "b")},
 	}
 	if got := codes(plan(t, newPlanner(t, defaults()), w, start))["a"]; got != report.CodeMinimalResourceLimitExceeded {
-		t.Errorf("230: got %q, want the small node in front to stand for both", got)
+		t.Errorf("SD230: got %q, want the small node in front to stand for both", got)
 	}
 	w.nodes = []simtest.NodeBuilder{node("a", "8"), node("b", "2")}
 	w.pods = []simtest.PodBuilder{bare("p", "100m", "a")}
 	if got := going(plan(t, newPlanner(t, defaults()), w, start)); got != "b/" {
-		t.Errorf("230: got %q, want the big node in front to stand for both", got)
+		t.Errorf("SD230: got %q, want the big node in front to stand for both", got)
 	}
 }
 
@@ -301,11 +303,11 @@ func TestAPodThatHasToEndKeepsItsNode(t *testing.T) {
 	}
 	p := plan(t, newPlanner(t, defaults()), w, start)
 	if unneeded(p) != "n m" || going(p) != "/" {
-		t.Errorf("113: unneeded %q, going %q, want both unneeded and none going", unneeded(p), going(p))
+		t.Errorf("SD113: unneeded %q, going %q, want both unneeded and none going", unneeded(p), going(p))
 	}
 	want := report.BlockedByOnCompletionPod{Pod: report.PodRef{Namespace: "default", Name: "p", UID: "pod-default-p"}}
 	if diff := cmp.Diff(report.Reason(want), verdicts(p)["n"]); diff != "" {
-		t.Errorf("113: verdict (-want +got):\n%s", diff)
+		t.Errorf("SD113: verdict (-want +got):\n%s", diff)
 	}
 	w = world{
 		nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m")}, pods: []simtest.PodBuilder{ending("p", "n1")},
@@ -313,7 +315,7 @@ func TestAPodThatHasToEndKeepsItsNode(t *testing.T) {
 	}
 	p = plan(t, newPlanner(t, defaults()), w, start)
 	if going(p) != "n2/" || codes(p)["n1"] != report.CodeNodeGroupMinSizeReached {
-		t.Errorf("208: going %q, verdicts %v", going(p), verdicts(p))
+		t.Errorf("SD208: going %q, verdicts %v", going(p), verdicts(p))
 	}
 }
 
@@ -453,6 +455,7 @@ func TestACoolDownConcernsOnlyItsGroupIfTheOperatorSaysSo(t *testing.T) {
 	}
 }
 
+// SD221, too.
 func TestEachLocalPauseHoldsItsGroup(t *testing.T) {
 	for name, test := range map[string]struct {
 		stamp func(*clusterstate.GroupState, time.Time)
@@ -473,7 +476,7 @@ func TestEachLocalPauseHoldsItsGroup(t *testing.T) {
 			}
 			p := plan(t, planner, w, start.Add(test.delay))
 			if unneeded(p) != "n" || p.Unneeded[0].Since != start.Add(test.delay) {
-				t.Errorf("178: at the end unneeded is %v, want a timer that starts then", p.Unneeded)
+				t.Errorf("SD178: at the end unneeded is %v, want a timer that starts then", p.Unneeded)
 			}
 		})
 	}
@@ -566,7 +569,7 @@ func TestTheListOfUnneededNodesGrowsByTwiceTheParallelism(t *testing.T) {
 	for i := range 4 {
 		p := plan(t, planner, w, start.Add(time.Duration(i)*10*time.Second))
 		if got, want := len(p.Unneeded), 20*(i+1); got != want {
-			t.Errorf("207: plan %d finds %d nodes, want %d", i+1, got, want)
+			t.Errorf("SD207: plan %d finds %d nodes, want %d", i+1, got, want)
 		}
 	}
 }

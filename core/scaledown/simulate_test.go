@@ -47,15 +47,15 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 		want  string
 		codes map[string]report.Code // of some nodes
 	}{
-		"three empty nodes": {
+		"SD074: three empty nodes": {
 			world: world{nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("n3", "1000m")}},
 			want:  "n1 n2 n3",
 		},
-		"a node alone with a pod": {
+		"SD075: a node alone with a pod": {
 			world: world{nodes: []simtest.NodeBuilder{node("n1", "1000m")}, pods: []simtest.PodBuilder{pod("p", "500m", "n1")}},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"the only other node is being removed": {
+		"SD076: the only other node is being removed": {
 			world: world{
 				nodes:     []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m").Taint(taints.ToBeDeleted, unix(start), corev1.TaintEffectNoSchedule)},
 				pods:      []simtest.PodBuilder{pod("p", "500m", "n1"), pod("q", "500m", "n1")},
@@ -64,7 +64,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods, "n2": report.CodeDeletionInProgress},
 		},
-		"an empty node is set aside before another could move its pods there": {
+		"SD078: an empty node is set aside before another could move its pods there": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m")},
 				pods:    []simtest.PodBuilder{pod("p", "500m", "n1"), pod("q", "500m", "n1")},
@@ -72,14 +72,14 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n2", codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"pods too large for the room elsewhere": {
+		"SD079: pods too large for the room elsewhere": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "2000m"), node("n2", "1000m"), node("n3", "500m")},
 				pods:    []simtest.PodBuilder{pod("a", "1000m", "n1"), pod("b", "1000m", "n1"), pod("c", "1000m", "n2")},
 				options: full("g"), groupOf: none("n3"),
 			},
 		},
-		"room for the pods of two nodes": {
+		"SD080: room for the pods of two nodes": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("n3", "2000m")},
 				pods: []simtest.PodBuilder{
@@ -89,7 +89,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n1 n2",
 		},
-		"room for the pods of the second node only": {
+		"SD081: room for the pods of the second node only": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "2000m"), node("n2", "1000m"), node("n3", "1000m")},
 				pods: []simtest.PodBuilder{
@@ -99,7 +99,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n2",
 		},
-		"too little room for any node's pods": {
+		"SD082: too little room for any node's pods": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("n3", "500m")},
 				pods: []simtest.PodBuilder{
@@ -126,11 +126,11 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n2",
 		},
-		"the search stops when its time is used up": {
+		"SD083: the search stops when its time is used up": {
 			world: world{nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("n3", "1000m")}, budget: &budget{left: 1}},
 			want:  "n1", codes: map[string]report.Code{"n2": report.CodeNotReached, "n3": report.CodeNotReached},
 		},
-		"two nodes whose pods share a budget of one": {
+		"SD087: two nodes whose pods share a budget of one": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("n3", "4000m")},
 				pods:    []simtest.PodBuilder{pod("a", "100m", "n1").Label("app", "x"), pod("b", "100m", "n2").Label("app", "x")},
@@ -138,7 +138,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n1", codes: map[string]report.Code{"n2": report.CodeBlockedByPod},
 		},
-		"what a node received is judged again, with the budget used up": {
+		"SD203: what a node received is judged again, with the budget used up": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("a", "1000m"), node("b", "1000m"), node("c", "1000m")},
 				pods: []simtest.PodBuilder{
@@ -148,15 +148,15 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "a c", codes: map[string]report.Code{"b": report.CodeBlockedByPod},
 		},
-		"a hard spread over hosts counts the ghost": {
+		"SD090: a hard spread over hosts counts the ghost": {
 			world: spreadWorld(func(*corev1.TopologySpreadConstraint) {}),
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"a hard spread that honours taints does not": {
+		"SD091: a hard spread that honours taints does not": {
 			world: spreadWorld(func(c *corev1.TopologySpreadConstraint) { c.NodeTaintsPolicy = &honor }),
 			want:  "n1 n2",
 		},
-		"a cordoned node takes nothing, even from pods that tolerate it": {
+		"SD205: a cordoned node takes nothing, even from pods that tolerate it": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m").Cordoned()},
 				pods: []simtest.PodBuilder{pod("p", "100m", "n1").With(func(p *corev1.Pod) {
@@ -166,21 +166,21 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"an upcoming node takes nothing": {
+		"SD092: an upcoming node takes nothing": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m")}, pods: []simtest.PodBuilder{pod("p", "100m", "n1")},
 				upcoming: []simtest.NodeBuilder{node("up-0", "4000m")},
 			},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"a node of no group takes pods in": {
+		"SD093: a node of no group takes pods in": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m")}, pods: []simtest.PodBuilder{pod("p", "100m", "n1")},
 				groupOf: none("n2"),
 			},
 			want: "n1", codes: map[string]report.Code{"n2": report.CodeNotAutoscaled},
 		},
-		"an unready node with the taint takes nothing": {
+		"SD204: an unready node with the taint takes nothing": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m").NotReady(start)},
 				pods:    []simtest.PodBuilder{pod("p", "100m", "n1")},
@@ -188,7 +188,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods},
 		},
-		"an unready node without the taint takes pods in": {
+		"SD204: an unready node without the taint takes pods in": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m").Condition(corev1.NodeReady, corev1.ConditionFalse, start)},
 				pods:    []simtest.PodBuilder{pod("p", "100m", "n1")},
@@ -196,7 +196,7 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			want: "n1",
 		},
-		"a node with nothing but a pod that has to end by itself is unneeded": {
+		"SD094: a node with nothing but a pod that has to end by itself is unneeded": {
 			world: world{
 				nodes: []simtest.NodeBuilder{node("n1", "1000m")},
 				pods:  []simtest.PodBuilder{bare("p", "100m", "n1").Annotation("cluster-autoscaler.kubernetes.io/safe-to-evict", "on-completion")},
@@ -267,6 +267,7 @@ func TestABlockedNodeNamesPodAndBudget(t *testing.T) {
 	}
 }
 
+// SD088, SD089, SD117.
 func TestDrainedNodesWhoseBudgetsAllowAllPodsAtOnceGoFirst(t *testing.T) {
 	w := world{
 		nodes: []simtest.NodeBuilder{node("a", "1000m"), node("b", "1000m"), node("c", "1000m"), node("z", "8000m")},
