@@ -234,12 +234,8 @@ func (a *Actuator) refusal(pod *corev1.Pod, err error, now time.Time) (why error
 	if listErr != nil {
 		return why, false
 	}
-	budgets, parseErr := drain.NewBudgets(pdbs)
-	if parseErr != nil {
-		return why, false
-	}
 	var names []string
-	for _, pdb := range budgets.Matching(pod) {
+	for _, pdb := range drain.NewBudgets(pdbs).Matching(pod) {
 		names = append(names, budgetName(pdb))
 		ending = ending || a.anyEnding(pdb, now)
 	}

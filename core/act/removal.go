@@ -127,9 +127,7 @@ func (a *Actuator) stillRemovable(r *removal, pods []*corev1.Pod, now time.Time)
 		if err != nil {
 			return fmt.Errorf("listing PodDisruptionBudgets: %w", err)
 		}
-		if rules.Budgets, err = drain.NewBudgets(pdbs); err != nil {
-			return fmt.Errorf("reading PodDisruptionBudgets: %w", err)
-		}
+		rules.Budgets = drain.NewBudgets(pdbs)
 		rules.Workloads = a.workloads
 	}
 	found := drain.Evaluate(pods, rules)

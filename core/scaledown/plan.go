@@ -140,12 +140,9 @@ func NewPlanner(scheduler Scheduler, options Options) *Planner {
 
 // Plan simulates the removal of every node that may be removed, and selects those that go now. Timers are kept over plans that
 // are not made at all and over those in which a node's turn did not come; only nodes whose removal succeeded in this very simulation are selected.
-// An error means that the snapshot or the budgets could not be used; the timers are then as before.
+// An error means that the snapshot could not be used; the timers are then as before.
 func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
-	u, err := p.newUpdate(in)
-	if err != nil {
-		return Plan{}, fmt.Errorf("planning removals: %w", err)
-	}
+	u := p.newUpdate(in)
 	candidates := u.candidates()
 	if err := u.simulate(ctx, candidates); err != nil {
 		return Plan{}, fmt.Errorf("planning removals: %w", err)
@@ -203,13 +200,9 @@ type group struct {
 	trouble string
 }
 
-func (p *Planner) newUpdate(in In) (*update, error) {
-	budgets, err := drain.NewBudgets(in.Seen.PodDisruptionBudgets)
-	if err != nil {
-		return nil, err
-	}
+func (p *Planner) newUpdate(in In) *update {
 	u := &update{
-		Planner: p, in: in, now: in.Seen.At, budgets: budgets, workloads: recall(in.Seen.Workloads),
+		Planner: p, in: in, now: in.Seen.At, budgets: drain.NewBudgets(in.Seen.PodDisruptionBudgets), workloads: recall(in.Seen.Workloads),
 		byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
 		destinations: make(map[string]bool, len(in.Seen.Nodes)), verdicts: make(map[string]report.Reason, len(in.Seen.Nodes)), notReached: map[string]bool{},
 	}
@@ -224,7 +217,7 @@ func (p *Planner) newUpdate(in In) (*update, error) {
 	}
 	p.rhythm.note(u.now)
 	p.plans++
-	return u, nil
+	return u
 }
 
 // groupOf is the group of the node; nil: it has none, or one that could not be described.

@@ -23,10 +23,12 @@ type Budgets struct {
 type selectingBudget struct {
 	object   *policyv1.PodDisruptionBudget
 	selector labels.Selector
+	err      error // why the selector cannot be read; nil: it can
 }
 
-// NewBudgets starts the counters at what the objects' status allows. A selector that cannot be parsed is an error naming the object.
-func NewBudgets(pdbs []*policyv1.PodDisruptionBudget) (*Budgets, error) {
+// NewBudgets starts the counters at what the objects' status allows. A budget with a selector that cannot be read guards whatever is in its
+// namespace and allows nothing, since any of these pods may be meant.
+func NewBudgets(pdbs []*policyv1.PodDisruptionBudget) *Budgets {
 	sorted := slices.SortedStableFunc(slices.Values(pdbs), func(a, b *policyv1.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -34,14 +36,16 @@ func NewBudgets(pdbs []*policyv1.PodDisruptionBudget) (*Budgets, error) {
 	for i, pdb := range sorted {
 		// Without a selector it selects nothing, with an empty one everything in its namespace.
 		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+		left := int(pdb.Status.DisruptionsAllowed)
 		if err != nil {
-			return nil, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", pdb.Namespace, pdb.Name, err)
+			err = fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", pdb.Namespace, pdb.Name, err)
+			selector, left = labels.Everything(), 0
 		}
-		b.all = append(b.all, selectingBudget{object: pdb, selector: selector})
-		b.left = append(b.left, int(pdb.Status.DisruptionsAllowed))
+		b.all = append(b.all, selectingBudget{object: pdb, selector: selector, err: err})
+		b.left = append(b.left, left)
 		b.byNamespace[pdb.Namespace] = append(b.byNamespace[pdb.Namespace], i)
 	}
-	return b, nil
+	return b
 }
 
 // Copy returns counters that go their own way from now on.
@@ -52,25 +56,32 @@ func (b *Budgets) Copy() *Budgets {
 	return &Budgets{byNamespace: b.byNamespace, all: b.all, left: slices.Clone(b.left)}
 }
 
-// Matching lists the budgets that select the pod, in ascending order of their names.
+// Matching lists the budgets that are known to select the pod, in ascending order of their names.
 func (b *Budgets) Matching(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
 	var matching []*policyv1.PodDisruptionBudget
 	for _, i := range b.candidates(pod) {
-		if b.all[i].matches(pod) {
+		if b.all[i].err == nil && b.all[i].matches(pod) {
 			matching = append(matching, b.all[i].object)
 		}
 	}
 	return matching
 }
 
-// Exhausted returns the first budget that selects the pod and allows no disruption any more; nil: there is none.
+// Exhausted returns the first budget that selects the pod, or may do so, and allows no disruption any more; nil: there is none.
 func (b *Budgets) Exhausted(pod *corev1.Pod) *policyv1.PodDisruptionBudget {
-	for _, i := range b.candidates(pod) {
-		if b.left[i] < 1 && b.all[i].matches(pod) {
-			return b.all[i].object
-		}
+	if i, found := b.exhausted(pod); found {
+		return b.all[i].object
 	}
 	return nil
+}
+
+func (b *Budgets) exhausted(pod *corev1.Pod) (index int, found bool) {
+	for _, i := range b.candidates(pod) {
+		if b.left[i] < 1 && b.all[i].matches(pod) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // Verdict says whether a set of pods may be removed.
@@ -124,7 +135,8 @@ func (b *Budgets) count(pods []*corev1.Pod) []int {
 	return counts
 }
 
-func (b *Budgets) selects(pod *corev1.Pod) bool {
+// guards tells whether a budget selects the pod, or may do so.
+func (b *Budgets) guards(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(b.candidates(pod), func(i int) bool { return b.all[i].matches(pod) })
 }
 

@@ -27,15 +27,6 @@ func pods(apps ...string) []*corev1.Pod {
 	return pods
 }
 
-func newBudgets(t *testing.T, pdbs ...*policyv1.PodDisruptionBudget) *drain.Budgets {
-	t.Helper()
-	budgets, err := drain.NewBudgets(pdbs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return budgets
-}
-
 func TestCanRemove(t *testing.T) {
 	t.Parallel()
 	one, none, two := budgetFor("b-one", "a", 1), budgetFor("c-none", "b", 0), budgetFor("a-two", "a", 2)
@@ -55,7 +46,7 @@ func TestCanRemove(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, newBudgets(t, c.budgets...).CanRemove(c.pods)); diff != "" {
+			if diff := cmp.Diff(c.want, drain.NewBudgets(c.budgets).CanRemove(c.pods)); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})
@@ -65,7 +56,7 @@ func TestCanRemove(t *testing.T) {
 func TestLoweredBudgetsForbidWhatComesLater(t *testing.T) {
 	t.Parallel()
 	pdb := budgetFor("pdb", "a", 1)
-	budgets := newBudgets(t, pdb)
+	budgets := drain.NewBudgets([]*policyv1.PodDisruptionBudget{pdb})
 	before := budgets.Copy()
 	budgets.Lower(pods("a", "a")) // to -1: a node with two pods may go although the budget allows one
 	if got := budgets.Exhausted(pods("a")[0]); got != pdb {
@@ -85,7 +76,7 @@ func TestLoweredBudgetsForbidWhatComesLater(t *testing.T) {
 func TestMatchingListsBudgetsByName(t *testing.T) {
 	t.Parallel()
 	first, second, other := budgetFor("1", "a", 1), budgetFor("2", "a", 1), budgetFor("3", "b", 1)
-	got := newBudgets(t, other, second, first).Matching(pods("a")[0])
+	got := drain.NewBudgets([]*policyv1.PodDisruptionBudget{other, second, first}).Matching(pods("a")[0])
 	if diff := cmp.Diff([]*policyv1.PodDisruptionBudget{first, second}, got); diff != "" {
 		t.Errorf("matching (-want +got):\n%s", diff)
 	}
@@ -103,11 +94,29 @@ func TestNoBudgetsForbidNothing(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableSelectorIsAnErrorThatNamesTheBudget(t *testing.T) {
+func unreadable(namespace string) *policyv1.PodDisruptionBudget {
+	return budget(namespace, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Sometimes"}}}, 9)
+}
+
+func TestABudgetThatCannotBeReadKeepsTheNodesOfItsNamespaceAndNoOthers(t *testing.T) {
 	t.Parallel()
-	bad := budget("web", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Sometimes"}}}, 1)
-	_, err := drain.NewBudgets([]*policyv1.PodDisruptionBudget{bad})
-	if err == nil || !strings.Contains(err.Error(), "web/pdb") {
-		t.Errorf("error = %v, want one that names web/pdb", err)
+	bad := unreadable("web")
+	budgets := drain.NewBudgets([]*policyv1.PodDisruptionBudget{bad, budgetFor("good", "a", 1)})
+	meant := ownedPod().Namespace("web").Build()
+	d := drain.Judge(meant, drain.Context{At: now, Workloads: existing(), Budgets: budgets, Options: defaults()})
+	if d.Rule != "PDB" || d.Reason != drain.NotEnoughPdb || d.Err == nil || !strings.Contains(d.Err.Error(), "PodDisruptionBudget web/pdb") {
+		t.Errorf("decision = %+v, want PDB to block with an error that names web/pdb", d)
+	}
+	if got := budgets.Exhausted(meant); got != bad {
+		t.Errorf("exhausted = %v, want the budget that cannot be read", got)
+	}
+	if got := budgets.Matching(meant); len(got) > 0 {
+		t.Errorf("matching = %v, want none: nobody knows whom it selects", got)
+	}
+	if diff := cmp.Diff(drain.Verdict{Budget: bad}, budgets.CanRemove([]*corev1.Pod{meant})); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(drain.Verdict{Allowed: true, Parallel: true}, budgets.CanRemove(pods("a"))); diff != "" {
+		t.Errorf("verdict about another namespace (-want +got):\n%s", diff)
 	}
 }

@@ -61,12 +61,34 @@ type Context struct {
 	Options   Options
 }
 
-// Blocking is the pod that keeps the node.
+// Outcome is what a rule says about a pod.
+type Outcome string
+
+// The outcomes of scale-down 2.1. A pod about which no rule says anything may go.
+const (
+	Undecided         Outcome = ""
+	DrainOK           Outcome = "DrainOk"           // the pod may go
+	Skip              Outcome = "Skip"              // the pod does not count
+	WaitForCompletion Outcome = "WaitForCompletion" // the node waits for the pod to end
+	BlockDrain        Outcome = "BlockDrain"        // the node is kept
+)
+
+// Decision is what becomes of one pod. The zero value: no rule objects, and the pod may go.
+type Decision struct {
+	Rule    string // the name of the rule that decided; empty with Undecided
+	Outcome Outcome
+	Reason  Reason // with BlockDrain, else empty
+	// Err says what could not be found out: with UnexpectedError, with ControllerNotFound if the controller could not be looked
+	// up, with NotEnoughPdb if the budget could not be read. Else nil.
+	Err error
+}
+
+// Blocking is the pod that keeps the node, and the decision about it.
 type Blocking struct {
 	Pod    *corev1.Pod
+	Rule   string // the name of the rule that keeps it
 	Reason Reason
-	// Err says what went wrong with UnexpectedError, and with ControllerNotFound if the controller could not be looked up; else nil.
-	Err error
+	Err    error // as in Decision
 }
 
 // Result sorts the pods of one node. Pods that are ignored are in none of the lists. With Blocking set the lists hold what was
@@ -86,22 +108,17 @@ func Evaluate(pods []*corev1.Pod, c Context) Result {
 	}
 	var result Result
 	for _, pod := range pods {
-		v := judge(pod, c)
-		switch v.outcome {
-		case skip:
-		case waitForCompletion:
+		switch d := Judge(pod, c); d.Outcome {
+		case Skip:
+		case WaitForCompletion:
 			result.OnCompletion = append(result.OnCompletion, pod)
-		case block:
-			result.Blocking = &Blocking{Pod: pod, Reason: v.reason, Err: v.err}
+		case BlockDrain:
+			result.Blocking = &Blocking{Pod: pod, Rule: d.Rule, Reason: d.Reason, Err: d.Err}
 			return result
-		case undecided, drainOK:
+		case Undecided, DrainOK:
 			if podfacts.IsDaemonSet(pod) {
 				result.DaemonSet = append(result.DaemonSet, pod)
 				continue
-			}
-			if podfacts.HasResourceClaims(pod) {
-				result.Blocking = &Blocking{Pod: pod, Reason: ResourceClaimsNotSimulated}
-				return result
 			}
 			result.Move = append(result.Move, pod)
 		}
@@ -113,11 +130,22 @@ func byName(a, b *corev1.Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-func judge(pod *corev1.Pod, c Context) verdict {
-	for _, rule := range rules() {
-		if v := rule(pod, c); v.outcome != undecided {
-			return v
+// Judge asks the rules about one pod until one of them decides. A pod that may go but cannot be simulated elsewhere blocks after all.
+func Judge(pod *corev1.Pod, c Context) Decision {
+	decision := chain(pod, c)
+	if decision.Outcome == Undecided || decision.Outcome == DrainOK {
+		if d := lastRule().Judge(pod, c); d.Outcome != Undecided {
+			return d
 		}
 	}
-	return verdict{}
+	return decision
+}
+
+func chain(pod *corev1.Pod, c Context) Decision {
+	for _, rule := range chainOfRules() {
+		if d := rule.Judge(pod, c); d.Outcome != Undecided {
+			return d
+		}
+	}
+	return Decision{}
 }
