@@ -21,6 +21,7 @@ func tainted(node *corev1.Node, key string) bool {
 	return found
 }
 
+// SD182.
 func TestAnIdleNodeIsMarkedThenTaintedThenEnded(t *testing.T) {
 	w := newWorld(t, nil, group("g", 0, 9, 2))
 	w.put(pod("busy", "3").On("g-0001").Build())

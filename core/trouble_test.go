@@ -321,7 +321,7 @@ func TestInAnUnhealthyClusterOnlyMachinesThatNeverRegisteredAreEnded(t *testing.
 	}
 }
 
-// L19: a scale-up that fails is no error of the iteration.
+// L19, SD180: a scale-up that fails is no error of the iteration.
 func TestAFailedScaleUpIsNoErrorOfTheIteration(t *testing.T) {
 	w := newWorld(t, []string{"--scale-down-unneeded-time=0s"}, group("g", 0, 9, 0), group("idle", 0, 9, 1))
 	w.cloud.Inject(simulated.Fault{On: simulated.IncreaseSize, Err: errors.New("out of order")})

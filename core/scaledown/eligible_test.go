@@ -53,6 +53,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "600m", "n")},
 			want: report.NotUnderutilized{Resource: corev1.ResourceCPU, Got: 0.6, Threshold: 0.5},
 		},
+		"SD009: a node used little is":                   {node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "100m", "n")}},
 		"SD008: a node used exactly at the threshold is": {node: node("n", "1000m"), pods: []simtest.PodBuilder{pod("p", "500m", "n")}},
 		"SD010: a node without allocatable is not": {
 			node: node("n", "0").Memory("0"), want: report.UnexpectedError{},
@@ -119,7 +120,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			},
 			want: report.UnexpectedError{},
 		},
-		"a node of a group at its minimum is not": {
+		"SD108: a node of a group at its minimum is not": {
 			node: node("n", "1000m"), change: func(w *world) { w.min = map[cloudprovider.GroupID]int{"g": 1} },
 			want: report.AtMinSizeBefore{Target: 1, Min: 1},
 		},
@@ -131,7 +132,7 @@ func TestWhetherANodeIsLookedAt(t *testing.T) {
 			node: node("n", "1000m"), change: func(w *world) { w.seen = func(o *observation.Observation) { o.Gone["n"] = true } },
 			want: report.UnexpectedError{},
 		},
-		"SD194: a node that is still starting is not": {
+		"SD194, SD195 as amended: a node that is still starting is not, whoever asked for it": {
 			node: unready,
 			change: func(w *world) {
 				w.missing = []string{"n"}

@@ -226,6 +226,18 @@ func TestTheGroupKeepsItsMinimum(t *testing.T) {
 	}
 }
 
+// SD143: ten at once, one of them with pods to move, empty ones first.
+func TestTheOrdinaryBudgets(t *testing.T) {
+	w := fleet(12, 3)
+	if got := going(plan(t, newPlanner(t, defaults()), w, start)); got != "e0 e1 e2 e3 e4 e5 e6 e7 e8 e9/" {
+		t.Errorf("going %q, want ten empty nodes", got)
+	}
+	w = fleet(2, 3)
+	if got := going(plan(t, newPlanner(t, defaults()), w, start)); got != "e0 e1/d0" {
+		t.Errorf("going %q, want the other two and one to drain", got)
+	}
+}
+
 func TestTheClusterKeepsItsMinimum(t *testing.T) {
 	for name, test := range map[string]struct {
 		world  world
@@ -237,7 +249,14 @@ func TestTheClusterKeepsItsMinimum(t *testing.T) {
 			fleet(1, 1), map[string]int64{"cpu": 101, "memory": 20, "nodes": 2}, "e0/",
 			report.MinimalResourceLimitExceeded{Resources: []string{"cpu", "memory", "nodes"}},
 		},
-		"SD110: both of two":           {fleet(2, 0), map[string]int64{"cpu": 100, "memory": 10, "nodes": 1}, "e0 e1/", nil},
+		"SD110: both of two": {fleet(2, 0), map[string]int64{"cpu": 100, "memory": 10, "nodes": 1}, "e0 e1/", nil},
+		"SD111: either of two is too large": {
+			world{
+				nodes: []simtest.NodeBuilder{node("a", "2"), node("b", "2"), node("z", "1")}, groupOf: map[string]cloudprovider.GroupID{"z": ""},
+				options: map[cloudprovider.GroupID]func(*observation.GroupOptions){"g": noWait},
+			},
+			map[string]int64{"cpu": 4}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"cpu"}},
+		},
 		"SD112: the last node":         {fleet(1, 0), map[string]int64{"nodes": 2}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"nodes"}}},
 		"a type of GPU":                {gpus(), map[string]int64{"t4": 2}, "e0/", report.MinimalResourceLimitExceeded{Resources: []string{"t4"}}},
 		"nothing is limited with zero": {fleet(1, 0), map[string]int64{"cpu": 0}, "e0/", nil},

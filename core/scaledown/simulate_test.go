@@ -64,6 +64,14 @@ func TestWhichNodesAreUnneeded(t *testing.T) {
 			},
 			codes: map[string]report.Code{"n1": report.CodeNoPlaceToMovePods, "n2": report.CodeDeletionInProgress},
 		},
+		"SD077: what a node received has to be moved on": {
+			world: world{
+				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m")},
+				pods:    []simtest.PodBuilder{pod("a", "400m", "n1"), pod("b", "400m", "n1"), pod("c", "100m", "n2")},
+				options: full("g"),
+			},
+			want: "n1", codes: map[string]report.Code{"n2": report.CodeNoPlaceToMovePods},
+		},
 		"SD078: an empty node is set aside before another could move its pods there": {
 			world: world{
 				nodes:   []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m")},
