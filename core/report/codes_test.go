@@ -62,7 +62,7 @@ var reasons = []struct {
 		"it belongs to no node group (not looked at again until 2031-04-05T06:07:08Z)"},
 	{report.NoPlaceToMovePods{Pod: pod, Nearest: "n", Lacks: &simulator.Rejection{Reasons: []string{"Insufficient cpu"}}}, "NoPlaceToMovePods",
 		"no place for pod web/p, nearest is n: Insufficient cpu"},
-	{report.BlockedByPod{Pod: pod, Why: "NotEnoughPdb", PDB: "web/budget"}, "BlockedByPod", "pod web/p blocks: NotEnoughPdb (web/budget)"},
+	{report.BlockedByPod{Pod: pod, Why: "NotEnoughPdb", PDB: "web/budget", Err: "bad"}, "BlockedByPod", "pod web/p blocks: NotEnoughPdb (web/budget): bad"},
 	{report.BlockedByOnCompletionPod{Pod: pod}, "BlockedByOnCompletionPod", "waits for pod web/p to end"},
 	{report.UnexpectedError{Error: "unreadable"}, "UnexpectedError", "unreadable"},
 	{report.NoNodeInfo{}, "NoNodeInfo", "it is not in the snapshot"},

@@ -149,6 +149,8 @@ type (
 		Pod PodRef
 		Why string // blocking reason of scale-down 2.2
 		PDB string // namespace/name of the budget, where one blocks
+		// Err says what could not be found out about the pod; empty: it is known to block.
+		Err string `json:",omitempty"`
 	}
 	// BlockedByOnCompletionPod: a pod has to end first.
 	BlockedByOnCompletionPod struct{ Pod PodRef }
@@ -352,12 +354,16 @@ func (r NoPlaceToMovePods) String() string {
 	return fmt.Sprintf("no place for pod %s, nearest is %s: %s", r.Pod, r.Nearest, strings.Join(r.Lacks.Reasons, ", "))
 }
 
-// String names the pod and the reason.
+// String names the pod, the reason, and what could not be found out.
 func (r BlockedByPod) String() string {
+	text := fmt.Sprintf("pod %s blocks: %s", r.Pod, r.Why)
 	if r.PDB != "" {
-		return fmt.Sprintf("pod %s blocks: %s (%s)", r.Pod, r.Why, r.PDB)
+		text += " (" + r.PDB + ")"
 	}
-	return fmt.Sprintf("pod %s blocks: %s", r.Pod, r.Why)
+	if r.Err != "" {
+		text += ": " + r.Err
+	}
+	return text
 }
 
 // String names the pod.

@@ -166,6 +166,9 @@ func (u *update) blocked(by *drain.Blocking) report.Reason {
 		return report.ResourceClaimsNotSimulated{Pod: nameOf(by.Pod)}
 	}
 	why := report.BlockedByPod{Pod: nameOf(by.Pod), Why: string(by.Reason)}
+	if by.Err != nil {
+		why.Err = by.Err.Error()
+	}
 	if by.Reason == drain.NotEnoughPdb {
 		if pdb := u.budgets.Exhausted(by.Pod); pdb != nil {
 			why.PDB = pdb.Namespace + "/" + pdb.Name
