@@ -61,6 +61,10 @@ func (q *query) lack(ctx context.Context, n *node) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if v.refusals == nil && q.sizedFirst && !q.roomOn(n) { // the most frequent case
+		q.short = q.shortagesOn(n, q.short[:0])
+		return sharesMissing(q.short), nil
+	}
 	for i := range q.scheduler.rules {
 		r := &q.scheduler.rules[i]
 		switch {

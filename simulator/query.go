@@ -19,8 +19,8 @@ type query struct {
 	kind      *kind
 	// off are the rules that have no say in this question.
 	off []bool
-	// sized, ports, near and even say which rules there are.
-	sized, ports, near, even bool
+	// sized, ports, near and even say which rules there are; sizedFirst, that resources come before the others of these.
+	sized, ports, near, even, sizedFirst bool
 
 	lastClass   *nodeClass
 	lastVerdict *verdict
@@ -49,7 +49,7 @@ func (s *Scheduler) query(ctx context.Context, snap *Snapshot, known *knownPod) 
 		}
 		switch name {
 		case names.NodeResourcesFit:
-			q.sized = true
+			q.sized, q.sizedFirst = true, !q.ports && !q.near && !q.even
 		case names.NodePorts:
 			q.ports = len(sh.ports) > 0
 		case names.InterPodAffinity:
