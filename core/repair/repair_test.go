@@ -34,6 +34,7 @@ type group struct {
 	placeholder     bool
 	atomic, partial bool
 	stale           bool
+	provision       time.Duration // zero: 15 minutes
 }
 
 // see is the group at the time; what is young has come a minute before.
@@ -41,7 +42,7 @@ func (g group) see(at, youngSince time.Time) (observation.Group, []*corev1.Node)
 	out := observation.Group{ID: "g"}
 	out.Min, out.Max, out.Target = g.min, 20, g.target
 	out.Options = observation.GroupOptions{
-		MaxNodeProvisionTime: 15 * time.Minute, MaxNodeStartupTime: 15 * time.Minute, ZeroOrMaxNodeScaling: g.atomic, AllowNonAtomicScaleUpToMax: g.partial,
+		MaxNodeProvisionTime: provisionTime(g.provision), MaxNodeStartupTime: 15 * time.Minute, ZeroOrMaxNodeScaling: g.atomic, AllowNonAtomicScaleUpToMax: g.partial,
 	}
 	if g.stale {
 		out.Stale = errors.New("stale")
@@ -67,6 +68,13 @@ func (g group) see(at, youngSince time.Time) (observation.Group, []*corev1.Node)
 		out.Target -= g.young
 	}
 	return out, nodes
+}
+
+func provisionTime(d time.Duration) time.Duration {
+	if d == 0 {
+		return 15 * time.Minute
+	}
+	return d
 }
 
 func observed(at time.Time, g group, strangers int, youngSince time.Time) observation.Observation {
@@ -146,7 +154,7 @@ func TestWhatIsRepaired(t *testing.T) {
 	}{
 		"nothing in a group that has all its nodes": {group: group{target: 3, nodes: 3}},
 
-		// Cases L22 to L25; SD185 to SD188.
+		// Cases L22 to L25.
 		"late machines are ended down to the minimum": {group: group{min: 3, target: 5, nodes: 1, late: 4}, want: []report.RepairAction{late(machines(2, 3)...)}},
 		"none of them at the minimum":                 {group: group{min: 3, target: 3, late: 4}},
 		"all of them if the minimum does not matter": {group: group{min: 3, target: 3, late: 4}, options: forceUnregistered,
@@ -155,7 +163,7 @@ func TestWhatIsRepaired(t *testing.T) {
 		"only those whose time is over": {group: group{target: 4, nodes: 2, late: 1, young: 1},
 			want: []report.RepairAction{late(machines(3, 3)...)}},
 
-		// Cases L36 and SD190: the minimum is the cloud's to keep.
+		// Case L36: the minimum is the cloud's to keep.
 		"machines that failed are ended at once, at the minimum too": {group: group{min: 2, target: 2, failed: 2}, wait: time.Minute,
 			want: []report.RepairAction{failed(machines(1, 2)...)}},
 		"by force if wanted": {group: group{min: 2, target: 2, failed: 2}, options: forceFailed, wait: time.Minute,
@@ -163,7 +171,7 @@ func TestWhatIsRepaired(t *testing.T) {
 		"late and failed machines of one group are ended both": {group: group{target: 4, nodes: 2, late: 1, failed: 1},
 			want: []report.RepairAction{late(machines(3, 3)...), failed(machines(4, 4)...)}},
 
-		// Cases L28 to L30, SD191 to SD193.
+		// Cases L28 to L30.
 		"places that nothing stands for are given back":  {group: group{target: 5, nodes: 3}, want: []report.RepairAction{lower(2, overdue)}},
 		"but not before the provision time is over":      {group: group{target: 5, nodes: 3}, wait: 15 * time.Minute},
 		"nor below the minimum":                          {group: group{min: 4, target: 5, nodes: 3}, want: []report.RepairAction{lower(1, overdue)}},
@@ -177,7 +185,7 @@ func TestWhatIsRepaired(t *testing.T) {
 			want: []report.RepairAction{late(machines(6, 6)...)}},
 		"and places are not given back": {group: group{target: 9, nodes: 5}, options: allNodes, unready: 6},
 
-		// Cases L26, L27, SD189, SD224 and SD225, with our difference: nodes are drained first, which is for the executor to see.
+		// Cases L26 and L27, with our difference: nodes are drained first, which is for the executor to see.
 		"a group that goes as a whole is ended as a whole": {group: group{target: 4, nodes: 3, late: 1, atomic: true},
 			want: []report.RepairAction{late(append(nodes(1, 3), machines(4, 4)...)...)}},
 		"for a machine that failed, too": {group: group{target: 4, nodes: 3, failed: 1, atomic: true}, wait: time.Minute,
