@@ -71,12 +71,12 @@ func (d *doom) carry(kind string, effect func() error) error {
 		defer d.arm()
 		return effect()
 	}
-	switch d.fate {
-	case killedBefore:
+	if d.fate == refusedOnce {
+		return errFailed
+	}
+	if d.fate == killedBefore {
 		d.die()
 		return errDied
-	case refusedOnce:
-		return errFailed
 	}
 	if err := effect(); err != nil {
 		return err

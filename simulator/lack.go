@@ -66,27 +66,37 @@ func (q *query) lack(ctx context.Context, n *node) (float64, error) {
 		return sharesMissing(q.short), nil
 	}
 	for i := range q.scheduler.rules {
-		r := &q.scheduler.rules[i]
-		switch {
-		case q.isOff(i):
-		case r.fixed != nil:
-			if v.refusals != nil && v.refusals[i] != nil {
-				return (&Rejection{Unresolvable: unresolvable(v.refusals[i])}).lack(), nil
-			}
-		case r.name == names.NodeResourcesFit:
-			if !q.roomOn(n) {
-				q.short = q.shortagesOn(n, q.short[:0])
-				return sharesMissing(q.short), nil
-			}
-		case r.name == names.NodePorts && q.ports && portTaken(q.kind.shape.ports, n):
-			return lacksMore, nil
-		case r.name == names.InterPodAffinity && q.near && !q.kind.nearness.fits(n):
-			return (&Rejection{Unresolvable: !q.kind.nearness.isNear(n)}).lack(), nil
-		case r.name == names.PodTopologySpread && q.even && !q.kind.evenness.fits(n):
-			return (&Rejection{Unresolvable: unresolvable(q.kind.evenness.refuses(n))}).lack(), nil
+		if q.isOff(i) {
+			continue
+		}
+		if lack := q.lackBy(i, v, n); lack > 0 {
+			return lack, nil
 		}
 	}
 	return 0, nil
+}
+
+// lackBy is lack as one of the rules sees it; 0: it does not mind.
+func (q *query) lackBy(rule int, v *verdict, n *node) float64 {
+	r := &q.scheduler.rules[rule]
+	switch {
+	case r.fixed != nil:
+		if v.refusals != nil && v.refusals[rule] != nil {
+			return (&Rejection{Unresolvable: unresolvable(v.refusals[rule])}).lack()
+		}
+	case r.name == names.NodeResourcesFit:
+		if !q.roomOn(n) {
+			q.short = q.shortagesOn(n, q.short[:0])
+			return sharesMissing(q.short)
+		}
+	case r.name == names.NodePorts && q.ports && portTaken(q.kind.shape.ports, n):
+		return lacksMore
+	case r.name == names.InterPodAffinity && q.near && !q.kind.nearness.fits(n):
+		return (&Rejection{Unresolvable: !q.kind.nearness.isNear(n)}).lack()
+	case r.name == names.PodTopologySpread && q.even && !q.kind.evenness.fits(n):
+		return (&Rejection{Unresolvable: unresolvable(q.kind.evenness.refuses(n))}).lack()
+	}
+	return 0
 }
 
 // shortagesOn appends the resources that the node has too little of, in ascending order of names.

@@ -58,15 +58,23 @@ func (s *Scheduler) query(ctx context.Context, snap *Snapshot, known *knownPod) 
 			q.even = len(sh.spread) > 0
 		}
 	}
-	if q.near {
-		if err := q.kind.nearness.refresh(snap, q.kind, s.namespaces); err != nil {
-			return nil, fmt.Errorf("looking up the namespaces that a selector means: %w", err)
-		}
-	}
-	if q.even && q.kind.evenAt != snap.round {
-		q.kind.evenness, q.kind.evenAt = snap.evennessOf(q.kind), snap.round
+	if err := q.refresh(); err != nil {
+		return nil, err
 	}
 	return q, nil
+}
+
+// refresh brings up to date what is counted for pods of the kind.
+func (q *query) refresh() error {
+	if q.near {
+		if err := q.kind.nearness.refresh(q.snapshot, q.kind, q.scheduler.namespaces); err != nil {
+			return fmt.Errorf("looking up the namespaces that a selector means: %w", err)
+		}
+	}
+	if q.even && q.kind.evenAt != q.snapshot.round {
+		q.kind.evenness, q.kind.evenAt = q.snapshot.evennessOf(q.kind), q.snapshot.round
+	}
+	return nil
 }
 
 // narrowing says that placing pods of the kind only ever takes room away from others of the kind.
