@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -62,6 +63,8 @@ type handover struct {
 	together bool
 	due      time.Time
 	tries    int
+	// told is true once the cloud was asked.
+	told bool
 }
 
 // acceptedRemoval is a removal that the cloud has taken over.
@@ -220,6 +223,7 @@ func (a *Actuator) deliver(ctx context.Context, id cloudprovider.GroupID, h *han
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
 	defer cancel()
+	h.told = true
 	outcomes, err := group.DeleteNodes(ctx, refs)
 	switch {
 	case err == nil && len(outcomes) != len(refs):
@@ -236,10 +240,19 @@ func (a *Actuator) deliver(ctx context.Context, id cloudprovider.GroupID, h *han
 }
 
 // lastLook takes out of the hand-over, and lets fail, what must not be ended: nodes with a pod that scale-down would have to
-// move. An error means that this cannot be told.
+// move, and those that somebody has replaced or annotated. An error means that this cannot be told.
 func (a *Actuator) lastLook(ctx context.Context, h *handover, now time.Time) error {
 	spoilt := false
 	for _, r := range h.removals {
+		why, err := a.stillMeant(ctx, r, h.told)
+		if err != nil {
+			return err
+		}
+		if why != nil {
+			r.fail(now, failure{result: report.RemovalInternalFailure, err: why})
+			spoilt = true
+			continue
+		}
 		pod, err := a.undrained(ctx, r.what.Node)
 		if err != nil {
 			return err
@@ -259,6 +272,23 @@ func (a *Actuator) lastLook(ctx context.Context, h *handover, now time.Time) err
 	return nil
 }
 
+// stillMeant asks the API server whether the node is the one that was to be removed, and says why it must not be removed any more; nil: it may.
+// told is true if the cloud was asked already: then a node that is gone shows that it has listened, and is to be confirmed.
+func (a *Actuator) stillMeant(ctx context.Context, r *removal, told bool) (why, err error) { //nolint:revive // two answers, both errors
+	ctx, cancel := context.WithTimeout(ctx, a.options.KubeTimeout)
+	defer cancel()
+	node, err := a.kube.Node(ctx, r.what.Node)
+	switch {
+	case apierrors.IsNotFound(err) && told:
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return errReplaced, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading node %s: %w", r.what.Node, err)
+	}
+	return forbids(node, r.node), nil
+}
+
 // settle concludes the removals by what the cloud says about each node.
 func (a *Actuator) settle(h *handover, outcomes []cloudprovider.DeleteOutcome, now time.Time) *handover {
 	var left []*removal
@@ -275,7 +305,7 @@ func (a *Actuator) settle(h *handover, outcomes []cloudprovider.DeleteOutcome, n
 	if len(left) == 0 {
 		return nil
 	}
-	return &handover{removals: left, due: now.Add(deliveryPause), tries: h.tries}
+	return &handover{removals: left, due: now.Add(deliveryPause), tries: h.tries, told: true}
 }
 
 // passing tells an error that may be gone at the next attempt.

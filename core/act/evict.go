@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type wave struct {
 	limit time.Duration
 	pods  []*leaver
 	begun bool
+	// progress is when a pod of it was last accepted, or it began.
+	progress time.Time
 	// until is how long its pods may take to be gone; zero while they are being evicted.
 	until time.Time
 }
@@ -56,7 +59,8 @@ type leaver struct {
 	attempts     int
 	last         error // of the last attempt
 	accepted     bool
-	err          error // set once it was given up
+	at           time.Time // of the last attempt
+	err          error     // set once it was given up
 	gone         bool
 }
 
@@ -148,12 +152,15 @@ func (a *Actuator) evict(ctx context.Context, r *removal, now time.Time) {
 	for _, l := range w.pods {
 		if !l.settled() && !earlier(l.next, l.closes).After(now) {
 			calls.Go(func() error {
-				a.attempt(ctx, l, w.limit, now)
+				a.attempt(ctx, l, w, now)
 				return nil
 			})
 		}
 	}
 	_ = calls.Wait() // attempts keep their errors themselves
+	if slices.ContainsFunc(w.pods, func(l *leaver) bool { return l.accepted && l.at.Equal(now) }) {
+		w.progress = now
+	}
 
 	open := time.Time{}
 	for _, l := range w.pods {
@@ -190,7 +197,7 @@ func (a *Actuator) begin(ctx context.Context, w *wave, now time.Time) {
 	if w.begun {
 		return
 	}
-	w.begun = true
+	w.begun, w.progress = true, now
 	for _, l := range w.pods {
 		l.next, l.closes = now, now.Add(a.options.Drain.MaxPodEvictionTime)
 		a.observer.Observe(EvictionBegun{Pod: l.pod})
@@ -199,7 +206,7 @@ func (a *Actuator) begin(ctx context.Context, w *wave, now time.Time) {
 }
 
 // attempt asks for the eviction of one pod, or gives it up once its window has closed. The first attempt is always made.
-func (a *Actuator) attempt(ctx context.Context, l *leaver, limit time.Duration, now time.Time) {
+func (a *Actuator) attempt(ctx context.Context, l *leaver, w *wave, now time.Time) {
 	if l.attempts > 0 && !now.Before(l.closes) {
 		l.err = l.last
 		a.observer.Observe(EvictionEnded{Pod: l.pod, Err: l.err, BestEffort: l.bestEffort})
@@ -208,7 +215,8 @@ func (a *Actuator) attempt(ctx context.Context, l *leaver, limit time.Duration, 
 	ctx, cancel := context.WithTimeout(ctx, a.options.KubeTimeout)
 	defer cancel()
 	l.attempts++
-	err := a.kube.Evict(ctx, l.pod, graceOf(l.pod, limit))
+	l.at = now
+	err := a.kube.Evict(ctx, l.pod, graceOf(l.pod, w.limit))
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) && a.left(ctx, l.pod) {
 		l.accepted = true
 		a.observer.Observe(EvictionEnded{Pod: l.pod, BestEffort: l.bestEffort})
@@ -218,8 +226,10 @@ func (a *Actuator) attempt(ctx context.Context, l *leaver, limit time.Duration, 
 	var ending bool
 	l.last, ending = a.refusal(l.pod, err, now)
 	if ending {
-		// The budget counts a pod that is on its way out. Giving up now would undo the drain and start it anew, for days.
-		l.closes = now.Add(a.options.Drain.MaxPodEvictionTime)
+		// The budget counts a pod that is on its way out. Giving up now would undo the drain and start it anew, for days. A workload that always has
+		// such a pod must not hold the drain for ever, though: without progress, it lasts as long as a pod may take to be gone.
+		patience := w.progress.Add(max(0, w.limit) + leavingMargin + a.options.Drain.MaxPodEvictionTime)
+		l.closes = later(l.closes, earlier(now.Add(a.options.Drain.MaxPodEvictionTime), patience))
 	}
 }
 
@@ -227,7 +237,7 @@ func (a *Actuator) attempt(ctx context.Context, l *leaver, limit time.Duration, 
 // that should have been gone long ago doesn't count.
 func (a *Actuator) refusal(pod *corev1.Pod, err error, now time.Time) (why error, ending bool) { //nolint:revive // the error is what is explained
 	why = fmt.Errorf("evicting pod %s: %w", nameOf(pod), err)
-	if !apierrors.IsTooManyRequests(err) {
+	if !apierrors.IsTooManyRequests(err) && !serverError(err) {
 		return why, false
 	}
 	pdbs, listErr := a.lister.PodDisruptionBudgets()
@@ -237,13 +247,37 @@ func (a *Actuator) refusal(pod *corev1.Pod, err error, now time.Time) (why error
 	var names []string
 	for _, pdb := range drain.NewBudgets(pdbs).Matching(pod) {
 		names = append(names, budgetName(pdb))
-		ending = ending || a.anyEnding(pdb, now)
+		ending = ending || apierrors.IsTooManyRequests(err) && a.anyEnding(pdb, now)
 	}
-	if len(names) > 0 {
+	switch {
+	case apierrors.IsTooManyRequests(err) && len(names) > 0:
 		why = fmt.Errorf("evicting pod %s: PodDisruptionBudget %s: %w", nameOf(pod), strings.Join(names, ", "), err)
+	case serverError(err) && len(names) > 1:
+		why = &ContestedError{Pod: nameOf(pod), Budgets: names, Err: err}
 	}
 	return why, ending
 }
+
+// serverError tells an answer with status 500, whatever reason comes with it.
+func serverError(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError
+}
+
+// ContestedError: several budgets select the pod, so that the API server evicts it for none of them (it answers 500).
+type ContestedError struct {
+	Pod     report.PodRef
+	Budgets []string // namespace/name, ascending; at least two
+	Err     error    // the answer
+}
+
+// Error names the pod and the budgets.
+func (e *ContestedError) Error() string {
+	return fmt.Sprintf("pod %s cannot be evicted while more than one PodDisruptionBudget selects it (%s): %v", e.Pod, strings.Join(e.Budgets, ", "), e.Err)
+}
+
+// Unwrap returns the answer.
+func (e *ContestedError) Unwrap() error { return e.Err }
 
 func (a *Actuator) anyEnding(pdb *policyv1.PodDisruptionBudget, now time.Time) bool {
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)

@@ -20,6 +20,9 @@ import (
 // delayDeletionPrefix starts the annotations of a node by which others ask for time before its machine ends.
 const delayDeletionPrefix = "delay-deletion.cluster-autoscaler.kubernetes.io/"
 
+// errForbidden: somebody has annotated the node against its removal since it got the taint.
+var errForbidden = errors.New("an annotation has come to forbid its removal")
+
 // pollEvery is how often a removal looks whether pods or annotations are gone.
 const pollEvery = 5 * time.Second
 
@@ -80,6 +83,10 @@ func newRemoval(of scaledown.Candidate, node *corev1.Node, taintedAt, due time.T
 // advance does what is due for one removal, up to the point where it needs its batch or the cloud.
 func (a *Actuator) advance(ctx context.Context, r *removal, now time.Time) {
 	for !r.due.After(now) {
+		if err := a.objects(r); err != nil {
+			r.fail(now, *err)
+			return
+		}
 		switch r.phase {
 		case phaseTainted:
 			a.look(r, now)
@@ -95,18 +102,41 @@ func (a *Actuator) advance(ctx context.Context, r *removal, now time.Time) {
 	}
 }
 
+// objects says why the removal of the node must not go on, whatever its pods are: it is gone, or another one has its name by now, whose pods are
+// no concern of ours; or somebody has come to forbid it. nil: it may.
+func (a *Actuator) objects(r *removal) *failure {
+	result := report.RemovalInternalFailure
+	switch r.phase {
+	case phaseTainted, phaseEvicting, phaseLeaving:
+	case phaseHeld:
+		result = report.RemovalDeletionFailed
+	case phaseUnset, phaseReady, phaseUndoing, phaseEnded:
+		return nil
+	}
+	node, ok := a.lister.Node(r.what.Node)
+	if !ok {
+		return &failure{result: result, err: errReplaced}
+	}
+	if err := forbids(node, r.node); err != nil {
+		return &failure{result: result, err: err}
+	}
+	return nil
+}
+
+// forbids says why a node must not be removed, given what it is now and what it was when it got the taint; nil: it may.
+func forbids(node, meant *corev1.Node) error {
+	switch {
+	case !same(node, meant):
+		return errReplaced
+	case node.Annotations[scaledown.DisabledAnnotation] == "true":
+		return errForbidden
+	}
+	return nil
+}
+
 // look judges the node by the pods that it has now that schedulers know of its taint (scale-down 5.5): a node planned as
 // empty must be empty, one that is drained must still be drainable. A pod that has to end by itself keeps either.
 func (a *Actuator) look(r *removal, now time.Time) {
-	node, ok := a.lister.Node(r.what.Node)
-	if !ok || node.UID != r.node.UID {
-		r.fail(now, failure{result: report.RemovalInternalFailure, err: errReplaced})
-		return
-	}
-	if node.Annotations[scaledown.DisabledAnnotation] == "true" {
-		r.fail(now, failure{result: report.RemovalInternalFailure, err: errors.New("an annotation has come to forbid its removal")})
-		return
-	}
 	pods, err := a.lister.Pods(r.what.Node)
 	if err == nil {
 		pods = a.counted(pods)
@@ -181,9 +211,7 @@ func (a *Actuator) awaitAnnotations(r *removal, now time.Time) {
 	}
 	node, ok := a.lister.Node(r.what.Node)
 	switch {
-	case !ok || node.UID != r.node.UID:
-		r.fail(now, failure{result: report.RemovalDeletionFailed, err: errReplaced})
-	case !asksForTime(node), !r.heldUntil.IsZero() && !now.Before(r.heldUntil):
+	case !ok || !asksForTime(node), !r.heldUntil.IsZero() && !now.Before(r.heldUntil):
 		r.phase = phaseReady
 	default:
 		if r.heldUntil.IsZero() {
@@ -232,6 +260,14 @@ func budgetName(pdb *policyv1.PodDisruptionBudget) string { return pdb.Namespace
 // earlier is the first of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// later is the second of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return b
 	}
 	return a

@@ -148,6 +148,7 @@ func (a *Actuator) roomOf(ctx context.Context, id cloudprovider.GroupID) *room {
 	if group == nil {
 		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("the cloud does not list node group %q any more", id)}}
 	}
+	deleting := a.deleting(id) // before the size: what is accepted in between then counts twice rather than not at all
 	state, err := a.state(ctx, group)
 	switch {
 	case err != nil:
@@ -155,7 +156,6 @@ func (a *Actuator) roomOf(ctx context.Context, id cloudprovider.GroupID) *room {
 	case state.Suspended != "":
 		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("node group %q is suspended: %s", id, state.Suspended)}}
 	}
-	deleting := a.deleting(id)
 	return &room{state: state, deleting: deleting, left: state.Target - deleting - state.Min}
 }
 

@@ -32,14 +32,15 @@ func (a *Actuator) SoftTaints(ctx context.Context, wanted scaledown.SoftTaint) e
 			}
 		}
 	}
-	each(wanted.Remove, without(taints.DeletionCandidate))
+	each(wanted.Remove, needed)
 	each(wanted.Add, candidate(started))
 	return errors.Join(errs...)
 }
 
 // CleanAtStart takes away what an earlier process left behind: the deletion taint and the cordon that came with it on nodes of node
 // groups and, if soft taints are off, these on all nodes, unless they are young enough for their times to be taken over. Call it
-// once, before the first removal. The errors of single nodes are joined; each is told to the Observer, too.
+// once, before the first removal. The errors of single nodes are joined; each is told to the Observer, too. A deletion taint that could not
+// be taken away is left to Step.
 func (a *Actuator) CleanAtStart(ctx context.Context, seen observation.Observation) error {
 	var errs []error
 	for _, node := range seen.Nodes {
@@ -72,6 +73,10 @@ func (a *Actuator) clean(ctx context.Context, node *corev1.Node, key string, cha
 	}
 	a.observer.Observe(TaintCleaned{Node: node, Key: key, Err: err})
 	if err != nil {
+		if key == taints.ToBeDeleted {
+			a.addChore(node.Name, a.clock.Now())
+			a.signal()
+		}
 		return fmt.Errorf("taking taint %s of node %s away: %w", key, node.Name, err)
 	}
 	return nil

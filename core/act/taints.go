@@ -32,6 +32,11 @@ const (
 // errReplaced: the node that a plan means is gone; another one has its name, or none.
 var errReplaced = errors.New("the node does not exist any more")
 
+// same tells whether a node is the one that is meant, and not another one that got its name.
+func same(node, meant *corev1.Node) bool {
+	return node.UID == meant.UID && (meant.Spec.ProviderID == "" || node.Spec.ProviderID == meant.Spec.ProviderID)
+}
+
 // edit changes a node that the caller owns and says whether there was anything to change.
 type edit func(node *corev1.Node) (changed bool)
 
@@ -85,6 +90,12 @@ func candidate(at time.Time) edit {
 	}
 }
 
+// needed takes the soft taint away, unless the node's removal has begun.
+func needed(node *corev1.Node) bool {
+	_, going := taints.Find(node, taints.ToBeDeleted)
+	return !going && without(taints.DeletionCandidate)(node)
+}
+
 // without takes every taint with the key away.
 func without(key string) edit {
 	return func(node *corev1.Node) bool {
@@ -108,7 +119,7 @@ func (a *Actuator) tryEdit(ctx context.Context, name string, want *corev1.Node, 
 		return nil, errReplaced
 	case err != nil:
 		return nil, fmt.Errorf("reading node %s: %w", name, err)
-	case want != nil && live.UID != want.UID:
+	case want != nil && !same(live, want):
 		return nil, errReplaced
 	}
 	node := live.DeepCopy()
