@@ -239,7 +239,7 @@ func (a *Autoscaler) shrink(
 // shrinkReport puts the plan and what became of it together.
 func shrinkReport(plan scaledown.Plan, started act.Shrunk) report.ScaleDown {
 	shrunk := report.ScaleDown{
-		CoolDown: plan.CoolDown, Unneeded: plan.Unneeded, Kept: mergeVerdicts(plan.Kept, started.Refused),
+		CoolDown: plan.CoolDown, Unneeded: plan.Unneeded, Unreached: plan.Unreached, Kept: mergeVerdicts(plan.Kept, started.Refused),
 		Started: started.Started, Err: started.Err,
 	}
 	switch {

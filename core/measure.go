@@ -124,6 +124,11 @@ func (t *Teller) measureScaleDown(r report.Report) {
 		}
 	}
 	t.metrics.Unremovable(kept)
+	ended, longest := t.waits.note(r)
+	for _, wait := range ended {
+		t.metrics.RemovalLatency(wait.deleted, wait.reason, wait.took)
+	}
+	t.metrics.NodeSkipped(longest)
 	removed := 0
 	for _, outcome := range r.Repair.Outcomes {
 		if outcome.Kind != report.DeleteUnregistered {

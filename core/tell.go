@@ -47,6 +47,8 @@ type Teller struct {
 	// unsaved is set while the state does not fit, which is told once.
 	unsaved bool
 
+	waits waits
+
 	mu sync.Mutex // guards gpus
 	// gpus are the accelerators of each group's nodes as of the latest report.
 	gpus map[cloudprovider.GroupID]metrics.GPU

@@ -210,7 +210,9 @@ func (w *world) boot() {
 	chain, err := expander.New(w.options.ScaleUp.Expanders, asked, rand.New(rand.NewPCG(1, 2)))
 	w.must(err)
 	w.metrics = prometheus.NewRegistry()
-	m, err := metrics.New(w.metrics, metrics.Options{PerNodeGroup: true})
+	m, err := metrics.New(w.metrics, metrics.Options{
+		PerNodeGroup: true, RemovalLatency: w.options.ScaleDown.LatencyTracking, NodeSkips: w.options.ScaleDown.SkipEvalTracking,
+	})
 	w.must(err)
 	object := status.NewConfigMap(w.client.CoreV1(), "kube-system", "cluster-autoscaler-status")
 	w.teller = core.StartTelling(w.ctx, core.Board{Object: object, KeepState: w.options.Process.PersistState}, recorder{w}, m, w.clock.Now())

@@ -112,6 +112,7 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	p.health.Monitor()
 	m, err := metrics.New(p.registry, metrics.Options{
 		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: p.options.Cloud.Provider == aws.Name,
+		RemovalLatency: p.options.ScaleDown.LatencyTracking, NodeSkips: p.options.ScaleDown.SkipEvalTracking,
 	})
 	if err != nil {
 		return err

@@ -151,6 +151,8 @@ type (
 		PDB string // namespace/name of the budget, where one blocks
 		// Err says what could not be found out about the pod; empty: it is known to block.
 		Err string `json:",omitempty"`
+		// All is everything on the node that blocks, if that is more than the pod.
+		All []Blocker `json:",omitempty"`
 	}
 	// BlockedByOnCompletionPod: a pod has to end first.
 	BlockedByOnCompletionPod struct{ Pod PodRef }
@@ -363,6 +365,13 @@ func (r BlockedByPod) String() string {
 	if r.Err != "" {
 		text += ": " + r.Err
 	}
+	for i, blocker := range r.All {
+		if i == 0 {
+			text += "; all that blocks: " + blocker.String()
+		} else {
+			text += ", " + blocker.String()
+		}
+	}
 	return text
 }
 
@@ -393,4 +402,24 @@ func (r DeletionInProgress) String() string {
 // String names the pod.
 func (r ResourceClaimsNotSimulated) String() string {
 	return fmt.Sprintf("pod %s has resource claims, which are not simulated", r.Pod)
+}
+
+// Blocker is the pods of one controller that keep a node for the same reason, or one pod that has no controller.
+type Blocker struct {
+	Why             string // blocking reason of scale-down 2.2
+	Kind            string // of the controller; Pod if there is none
+	Namespace, Name string // of the controller, or of the pod
+	Pods            int
+}
+
+// String says how many pods of whom, and why they block.
+func (b Blocker) String() string {
+	switch {
+	case b.Kind == "Pod":
+		return fmt.Sprintf("Pod %s/%s: %s", b.Namespace, b.Name, b.Why)
+	case b.Pods == 1:
+		return fmt.Sprintf("a pod of %s %s/%s: %s", b.Kind, b.Namespace, b.Name, b.Why)
+	default:
+		return fmt.Sprintf("%d pods of %s %s/%s: %s", b.Pods, b.Kind, b.Namespace, b.Name, b.Why)
+	}
 }

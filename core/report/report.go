@@ -381,6 +381,8 @@ type ScaleDown struct {
 	Unneeded []UnneededNode
 	// Kept are the nodes that stay, with the reason, by ascending name.
 	Kept []NodeVerdict
+	// Unreached are the names of the nodes whose turn did not come in the search, in the order in which they would have been looked at.
+	Unreached []string
 	// Started are the removals that began.
 	Started []Removal
 	// Finished are the removals that ended since the last iteration.
@@ -396,6 +398,8 @@ type UnneededNode struct {
 	Node  string
 	Group cloudprovider.GroupID
 	Since time.Time
+	// Needed is how long it has to be unneeded before it goes.
+	Needed time.Duration
 	// Drain is true if pods would have to be moved.
 	Drain bool
 }

@@ -239,11 +239,7 @@ func (u *update) softTaint(empty, drained []*removable) SoftTaint {
 
 // tooEarly says that the node has not been unneeded for long enough; nil: it has.
 func (r *removable) tooEarly(now time.Time) report.Reason {
-	options := r.group.Options
-	needed := options.ScaleDownUnneededTime
-	if !r.ready {
-		needed = options.ScaleDownUnreadyTime
-	}
+	needed := r.needed()
 	switch {
 	case needed <= 0 || r.since.Add(needed).Before(now):
 		return nil
@@ -252,4 +248,12 @@ func (r *removable) tooEarly(now time.Time) report.Reason {
 	default:
 		return report.NotUnreadyLongEnough{Since: r.since, Needed: needed}
 	}
+}
+
+// needed is how long the node has to be unneeded.
+func (r *removable) needed() time.Duration {
+	if r.ready {
+		return r.group.Options.ScaleDownUnneededTime
+	}
+	return r.group.Options.ScaleDownUnreadyTime
 }

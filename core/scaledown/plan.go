@@ -77,6 +77,8 @@ type Plan struct {
 	Unneeded []report.UnneededNode
 	// Kept has every node that is neither in Empty nor in Drain, with the reason, by ascending name.
 	Kept []report.NodeVerdict
+	// Unreached are the names of the nodes whose turn did not come in the search, in its order.
+	Unreached []string
 	// CoolDown is set while nothing is removed; Empty and Drain are then empty.
 	CoolDown *report.CoolDown
 	// Candidates is how many nodes were candidates at all.
@@ -159,9 +161,9 @@ func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
 	}
 	plan := Plan{CoolDown: coolDown, Candidates: len(candidates), Empty: u.chosen(empty), Drain: u.chosen(drained)}
 	for _, r := range u.found {
-		plan.Unneeded = append(plan.Unneeded, report.UnneededNode{Node: r.node.Name, Group: r.group.ID, Since: r.since, Drain: len(r.move) > 0})
+		plan.Unneeded = append(plan.Unneeded, report.UnneededNode{Node: r.node.Name, Group: r.group.ID, Since: r.since, Needed: r.needed(), Drain: len(r.move) > 0})
 	}
-	plan.Kept = u.kept(empty, drained)
+	plan.Kept, plan.Unreached = u.kept(empty, drained), u.unreached
 	plan.SoftTaint = u.softTaint(empty, drained)
 	return plan, nil
 }
@@ -187,6 +189,7 @@ type update struct {
 	lastMatch int
 	// notReached are the nodes whose turn did not come.
 	notReached map[string]bool
+	unreached  []string
 }
 
 // group is what the plan knows of a node group.

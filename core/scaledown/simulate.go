@@ -118,6 +118,7 @@ func (u *update) leaveOut(nodes []*corev1.Node, why string) {
 	for _, node := range nodes {
 		u.keep(node, report.NotReached{Limit: why})
 		u.notReached[node.Name] = true
+		u.unreached = append(u.unreached, node.Name)
 	}
 }
 
@@ -128,11 +129,15 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	if _, there := snapshot.Node(node.Name); !there {
 		return nil, report.NoNodeInfo{}, nil
 	}
-	pods := drain.Evaluate(snapshot.Pods(node.Name), drain.Context{
-		At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown),
-	})
+	rules := drain.Context{At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown)}
+	pods := drain.Evaluate(snapshot.Pods(node.Name), rules)
 	if pods.Blocking != nil {
-		return nil, u.blocked(pods.Blocking), nil
+		why := u.blocked(pods.Blocking)
+		if by, ok := why.(report.BlockedByPod); ok {
+			by.All = blockers(snapshot.Pods(node.Name), rules)
+			why = by
+		}
+		return nil, why, nil
 	}
 	if len(pods.Move) > 0 {
 		if off := u.budgetsOff(); off != nil {
