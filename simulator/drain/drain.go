@@ -107,8 +107,9 @@ func Evaluate(pods []*corev1.Pod, c Context) Result {
 		pods = slices.SortedStableFunc(slices.Values(pods), byName)
 	}
 	var result Result
+	rules := chainOfRules()
 	for _, pod := range pods {
-		switch d := Judge(pod, c); d.Outcome {
+		switch d := judge(&rules, pod, &c); d.Outcome {
 		case Skip:
 		case WaitForCompletion:
 			result.OnCompletion = append(result.OnCompletion, pod)
@@ -132,20 +133,21 @@ func byName(a, b *corev1.Pod) int {
 
 // Judge asks the rules about one pod until one of them decides. A pod that may go but cannot be simulated elsewhere blocks after all.
 func Judge(pod *corev1.Pod, c Context) Decision {
-	decision := chain(pod, c)
+	rules := chainOfRules()
+	return judge(&rules, pod, &c)
+}
+
+func judge(rules *[12]Rule, pod *corev1.Pod, c *Context) Decision {
+	var decision Decision
+	for _, rule := range rules {
+		if decision = rule.Judge(pod, c); decision.Outcome != Undecided {
+			break
+		}
+	}
 	if decision.Outcome == Undecided || decision.Outcome == DrainOK {
-		if d := lastRule().Judge(pod, c); d.Outcome != Undecided {
-			return d
+		if last := lastRule().Judge(pod, c); last.Outcome != Undecided {
+			return last
 		}
 	}
 	return decision
-}
-
-func chain(pod *corev1.Pod, c Context) Decision {
-	for _, rule := range chainOfRules() {
-		if d := rule.Judge(pod, c); d.Outcome != Undecided {
-			return d
-		}
-	}
-	return Decision{}
 }

@@ -16,7 +16,7 @@ type Rule interface {
 	// Name is what decisions call the rule.
 	Name() string
 	// Judge looks at the pod alone: what other rules would say about it is not asked. Undecided: the rule has nothing to say, or is off.
-	Judge(pod *corev1.Pod, c Context) Decision
+	Judge(pod *corev1.Pod, c *Context) Decision
 }
 
 // Rules lists the rules in the order in which they are asked. The first that decides ends the chain, except that the last one is asked
@@ -50,7 +50,7 @@ type mirror struct{}
 
 func (mirror) Name() string { return "Mirror" }
 
-func (r mirror) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r mirror) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if podfacts.IsMirror(pod) {
 		return skip(r)
 	}
@@ -62,7 +62,7 @@ type longTerminating struct{}
 
 func (longTerminating) Name() string { return "LongTerminating" }
 
-func (r longTerminating) Judge(pod *corev1.Pod, c Context) Decision {
+func (r longTerminating) Judge(pod *corev1.Pod, c *Context) Decision {
 	if podfacts.IsLongTerminating(pod, c.At) {
 		return skip(r)
 	}
@@ -74,7 +74,7 @@ type replicaCount struct{}
 
 func (replicaCount) Name() string { return "ReplicaCount" }
 
-func (r replicaCount) Judge(pod *corev1.Pod, c Context) Decision {
+func (r replicaCount) Judge(pod *corev1.Pod, c *Context) Decision {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if !c.Options.SkipNodesWithCustomControllerPods || c.Workloads == nil || owner == nil {
 		return Decision{}
@@ -124,7 +124,7 @@ func (r replicaCount) exists(found bool, err error) Decision {
 	return Decision{}
 }
 
-func (r replicaCount) enough(replicas *int32, c Context) Decision {
+func (r replicaCount) enough(replicas *int32, c *Context) Decision {
 	if replicas != nil && int(*replicas) < c.Options.MinReplicaCount {
 		return keep(r, MinReplicasReached, nil)
 	}
@@ -136,7 +136,7 @@ type daemonSet struct{}
 
 func (daemonSet) Name() string { return "DaemonSet" }
 
-func (r daemonSet) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r daemonSet) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if podfacts.IsDaemonSet(pod) {
 		return ok(r)
 	}
@@ -148,7 +148,7 @@ type safeToEvict struct{}
 
 func (safeToEvict) Name() string { return "SafeToEvict" }
 
-func (r safeToEvict) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r safeToEvict) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if pod.Annotations[SafeToEvictAnnotation] == "true" {
 		return ok(r)
 	}
@@ -160,7 +160,7 @@ type terminal struct{}
 
 func (terminal) Name() string { return "Terminal" }
 
-func (r terminal) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r terminal) Judge(pod *corev1.Pod, _ *Context) Decision {
 	restart, phase := pod.Spec.RestartPolicy, pod.Status.Phase
 	ended := phase == corev1.PodFailed ||
 		phase == corev1.PodSucceeded && (restart == corev1.RestartPolicyNever || restart == corev1.RestartPolicyOnFailure)
@@ -175,7 +175,7 @@ type onCompletion struct{}
 
 func (onCompletion) Name() string { return "OnCompletion" }
 
-func (r onCompletion) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r onCompletion) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if pod.Annotations[SafeToEvictAnnotation] == "on-completion" {
 		return Decision{Rule: r.Name(), Outcome: WaitForCompletion}
 	}
@@ -187,7 +187,7 @@ type replicated struct{}
 
 func (replicated) Name() string { return "Replicated" }
 
-func (r replicated) Judge(pod *corev1.Pod, c Context) Decision {
+func (r replicated) Judge(pod *corev1.Pod, c *Context) Decision {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return keep(r, NotReplicated, nil)
@@ -208,7 +208,7 @@ type system struct{}
 
 func (system) Name() string { return "System" }
 
-func (r system) Judge(pod *corev1.Pod, c Context) Decision {
+func (r system) Judge(pod *corev1.Pod, c *Context) Decision {
 	if !c.Options.SkipNodesWithSystemPods || pod.Namespace != metav1.NamespaceSystem || c.Budgets.guards(pod) {
 		return Decision{}
 	}
@@ -223,7 +223,7 @@ type notSafeToEvict struct{}
 
 func (notSafeToEvict) Name() string { return "NotSafeToEvict" }
 
-func (r notSafeToEvict) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r notSafeToEvict) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if pod.Annotations[SafeToEvictAnnotation] == "false" {
 		return keep(r, NotSafeToEvictAnnotation, nil)
 	}
@@ -235,7 +235,7 @@ type localStorage struct{}
 
 func (localStorage) Name() string { return "LocalStorage" }
 
-func (r localStorage) Judge(pod *corev1.Pod, c Context) Decision {
+func (r localStorage) Judge(pod *corev1.Pod, c *Context) Decision {
 	if !c.Options.SkipNodesWithLocalStorage {
 		return Decision{}
 	}
@@ -258,7 +258,7 @@ type budget struct{}
 
 func (budget) Name() string { return "PDB" }
 
-func (r budget) Judge(pod *corev1.Pod, c Context) Decision {
+func (r budget) Judge(pod *corev1.Pod, c *Context) Decision {
 	if i, found := c.Budgets.exhausted(pod); found {
 		return keep(r, NotEnoughPdb, c.Budgets.all[i].err)
 	}
@@ -270,7 +270,7 @@ type resourceClaims struct{}
 
 func (resourceClaims) Name() string { return "ResourceClaims" }
 
-func (r resourceClaims) Judge(pod *corev1.Pod, _ Context) Decision {
+func (r resourceClaims) Judge(pod *corev1.Pod, _ *Context) Decision {
 	if podfacts.HasResourceClaims(pod) && !podfacts.IsDaemonSet(pod) {
 		return keep(r, ResourceClaimsNotSimulated, nil)
 	}

@@ -63,7 +63,7 @@ func checkRule(t *testing.T, name string, cases map[string]ruleCase) {
 			if c.budget != nil {
 				pdbs = append(pdbs, c.budget)
 			}
-			got := rule.Judge(c.pod.Build(), drain.Context{At: now, Workloads: existing(), Budgets: drain.NewBudgets(pdbs), Options: c.options})
+			got := rule.Judge(c.pod.Build(), &drain.Context{At: now, Workloads: existing(), Budgets: drain.NewBudgets(pdbs), Options: c.options})
 			if c.want.Outcome != drain.Undecided {
 				c.want.Rule = name
 			}
