@@ -133,8 +133,10 @@ type Actuator struct {
 	chores chores
 	// accepted are the removals that the cloud has taken over lately, by node.
 	accepted map[string]acceptedRemoval
-	finished []report.RemovalOutcome
-	stopped  bool
+	// latencies are how long taints took to show in the informers, oldest first; kept if the pause after the taint follows them.
+	latencies []latency
+	finished  []report.RemovalOutcome
+	stopped   bool
 }
 
 // New returns an Actuator without any work. It starts nothing.

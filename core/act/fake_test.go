@@ -60,6 +60,12 @@ type world struct {
 	refuse     map[string]func() error  // says what the eviction of the pod meets; nil: it is accepted
 	stops      map[string]time.Duration // how long the pod takes to be gone after its eviction
 	endsAt     map[string]time.Time     // when the pod will be gone
+	lag        time.Duration            // how long the informers take to show an update of a node
+	shows      map[string]shown         // what they show meanwhile
+	evictErr   error                    // every eviction fails
+	listErr    error                    // the informers cannot list pods
+	budgetErr  error                    // nor budgets
+	nodeErr    error                    // nodes cannot be read at the API server
 	podErr     error                    // pods of a node cannot be listed at the API server
 	hidden     map[string]bool          // pods that the informers don't know yet
 	onEviction func(pod string)
@@ -72,6 +78,12 @@ type planned struct {
 	do func()
 }
 
+// shown is a node as the informers know it until they hear of an update.
+type shown struct {
+	node  *corev1.Node
+	until time.Time
+}
+
 // later makes something happen at a time after the start, before anything looks at the world.
 func (w *world) later(after time.Duration, do func()) {
 	w.plans = append(w.plans, planned{start.Add(after), do})
@@ -81,7 +93,7 @@ func newWorld(t testing.TB, c clock.PassiveClock) *world {
 	return &world{
 		t: t, clock: c, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, groups: map[cloudprovider.GroupID]*group{},
 		conflicts: map[string]int{}, lostAnswer: map[string]bool{}, updateErr: map[string]error{}, unmarkErr: map[string]error{}, refuse: map[string]func() error{},
-		stops: map[string]time.Duration{}, endsAt: map[string]time.Time{}, hidden: map[string]bool{},
+		shows: map[string]shown{}, stops: map[string]time.Duration{}, endsAt: map[string]time.Time{}, hidden: map[string]bool{},
 	}
 }
 
@@ -145,6 +157,9 @@ func (w *world) Node(_ context.Context, name string) (*corev1.Node, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settle()
+	if w.nodeErr != nil {
+		return nil, w.nodeErr
+	}
 	n, ok := w.nodes[name]
 	if !ok {
 		return nil, apierrors.NewNotFound(nodeResource, name)
@@ -173,6 +188,9 @@ func (w *world) UpdateNode(_ context.Context, n *corev1.Node) (*corev1.Node, err
 	n = n.DeepCopy()
 	n.ResourceVersion += "1"
 	w.nodes[n.Name] = n
+	if w.lag > 0 {
+		w.shows[n.Name] = shown{node: old, until: w.clock.Now().Add(w.lag)}
+	}
 	if w.onUpdate != nil {
 		w.onUpdate(n.Name)
 	}
@@ -180,7 +198,7 @@ func (w *world) UpdateNode(_ context.Context, n *corev1.Node) (*corev1.Node, err
 		delete(w.lostAnswer, n.Name)
 		return nil, errors.New("the answer was lost")
 	}
-	return n, nil
+	return n.DeepCopy(), nil
 }
 
 // describe lists what concerns removals: the taints with their times, the cordon, whose it is.
@@ -235,6 +253,10 @@ func (w *world) Evict(_ context.Context, p *corev1.Pod, grace int64) error {
 		w.note("evict %s: another", p.Name)
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, p.Name, errors.New("another UID"))
 	}
+	if w.evictErr != nil {
+		w.note("evict %s: refused", p.Name)
+		return w.evictErr
+	}
 	if refuse := w.refuse[p.Name]; refuse != nil {
 		if err := refuse(); err != nil {
 			w.note("evict %s: refused", p.Name)
@@ -285,12 +307,18 @@ func (w *world) podsOn(wanted func(*corev1.Pod) bool) []*corev1.Pod {
 type listers struct{ w *world }
 
 func (l listers) Node(name string) (*corev1.Node, bool) {
-	n, err := l.w.Node(context.Background(), name)
-	return n, err == nil
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.settle()
+	if old, behind := l.w.shows[name]; behind && l.w.clock.Now().Before(old.until) {
+		return old.node, true
+	}
+	n, ok := l.w.nodes[name]
+	return n, ok
 }
 
 func (l listers) Pods(node string) ([]*corev1.Pod, error) {
-	return l.w.podsOn(func(p *corev1.Pod) bool { return p.Spec.NodeName == node && !l.w.hidden[p.Name] }), nil
+	return l.w.podsOn(func(p *corev1.Pod) bool { return p.Spec.NodeName == node && !l.w.hidden[p.Name] }), l.w.listErr
 }
 
 func (l listers) PodsMatching(namespace string, selector labels.Selector) ([]*corev1.Pod, error) {
@@ -298,7 +326,7 @@ func (l listers) PodsMatching(namespace string, selector labels.Selector) ([]*co
 }
 
 func (l listers) PodDisruptionBudgets() ([]*policyv1.PodDisruptionBudget, error) {
-	return l.w.pdbs, nil
+	return l.w.pdbs, l.w.budgetErr
 }
 
 // NodeGroups is the view of the cloud.

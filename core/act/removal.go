@@ -47,6 +47,8 @@ type removal struct {
 	node      *corev1.Node // as it was when it got the taint
 	taintedAt time.Time
 	batch     *batch // nil: it goes alone
+	// seeing says how long schedulers are given to see the taint; nil: a fixed time.
+	seeing *sighting
 	// handed is true once it waits for its batch or the cloud.
 	handed bool
 
@@ -89,7 +91,9 @@ func (a *Actuator) advance(ctx context.Context, r *removal, now time.Time) {
 		}
 		switch r.phase {
 		case phaseTainted:
-			a.look(r, now)
+			if r.due = a.waited(r.seeing, now); !r.due.After(now) {
+				a.look(r, now)
+			}
 		case phaseEvicting:
 			a.evict(ctx, r, now)
 		case phaseLeaving:

@@ -205,18 +205,23 @@ func (a *Actuator) startPart(ctx context.Context, part []scaledown.Candidate, ba
 		return nil, nil, nil
 	}
 	at := a.clock.Now()
-	nodes, errs := a.taint(ctx, part, at)
+	seeing := a.newSighting(at)
+	nodes, errs := a.taint(ctx, part, at, seeing)
 	if err := errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, errReplaced) })...); err != nil {
 		a.untaint(ctx, part, errs)
 		return nil, nil, fmt.Errorf("tainting the nodes to be removed: %w", err)
 	}
-	due := a.clock.Now().Add(a.options.ScaleDown.DeleteDelayAfterTaint)
+	due := a.clock.Now()
+	if seeing == nil {
+		due = due.Add(a.options.ScaleDown.DeleteDelayAfterTaint)
+	}
 	for i, candidate := range part {
 		if errs[i] != nil {
 			refused = append(refused, verdict(candidate, report.UnexpectedError{Error: errReplaced.Error()}))
 			continue
 		}
 		r := newRemoval(candidate, nodes[i], at, due)
+		r.seeing = seeing
 		if candidate.Atomic {
 			r.batch = batches[candidate.Removal.Group]
 		}
@@ -227,14 +232,17 @@ func (a *Actuator) startPart(ctx context.Context, part []scaledown.Candidate, ba
 }
 
 // taint sets the deletion taint on all nodes of the part, some at a time, and returns the nodes as they are then, or the errors.
-func (a *Actuator) taint(ctx context.Context, part []scaledown.Candidate, at time.Time) ([]*corev1.Node, []error) {
+// What they take to show is measured from here on.
+func (a *Actuator) taint(ctx context.Context, part []scaledown.Candidate, at time.Time, seeing *sighting) ([]*corev1.Node, []error) {
 	nodes, errs := make([]*corev1.Node, len(part)), make([]error, len(part))
 	change := mark(at, a.options.ScaleDown.CordonBeforeTerminating)
 	var calls errgroup.Group
 	calls.SetLimit(a.options.Parallelism)
 	for i, candidate := range part {
 		calls.Go(func() error {
+			seeing.seek(candidate.Node, a.clock.Now())
 			nodes[i], errs[i] = a.editNode(ctx, candidate.Removal.Node, candidate.Node, change)
+			a.glance(seeing, a.clock.Now())
 			return nil
 		})
 	}

@@ -241,7 +241,7 @@ type ScaleDown struct {
 	DeletionBatcherInterval    time.Duration // collect deletions of a group so long; 0 means no batching; --node-deletion-batcher-interval
 	DeletionDelayTimeout       time.Duration // wait for delay-deletion annotations; 0 means no wait; --node-deletion-delay-timeout
 	DeleteDelayAfterTaint      time.Duration // between taint and deletion; --node-delete-delay-after-taint
-	DynamicDelayAfterTaint     bool          // replace that by twice the API latency; --dynamic-node-delete-delay-after-taint-enabled
+	DynamicDelayAfterTaint     bool          // replace that by twice the time that taints take to show; --dynamic-node-delete-delay-after-taint-enabled
 	CordonBeforeTerminating    bool          // spec.unschedulable together with the taint; --cordon-node-before-terminating
 	SkipNodesWithSystemPods    bool          // kube-system pods without PDB keep a node; --skip-nodes-with-system-pods
 	SystemPodDisruptionTimeout time.Duration // age from which such a pod no longer does; --blocking-system-pod-distruption-timeout
