@@ -274,7 +274,7 @@ func (a *Actuator) lastLook(ctx context.Context, h *handover, now time.Time) err
 
 // stillMeant asks the API server whether the node is the one that was to be removed, and says why it must not be removed any more; nil: it may.
 // told is true if the cloud was asked already: then a node that is gone shows that it has listened, and is to be confirmed.
-func (a *Actuator) stillMeant(ctx context.Context, r *removal, told bool) (why, err error) { //nolint:revive // two answers, both errors
+func (a *Actuator) stillMeant(ctx context.Context, r *removal, told bool) (why, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.KubeTimeout)
 	defer cancel()
 	node, err := a.kube.Node(ctx, r.what.Node)

@@ -365,14 +365,14 @@ func (r BlockedByPod) String() string {
 	if r.Err != "" {
 		text += ": " + r.Err
 	}
-	for i, blocker := range r.All {
-		if i == 0 {
-			text += "; all that blocks: " + blocker.String()
-		} else {
-			text += ", " + blocker.String()
-		}
+	if len(r.All) == 0 {
+		return text
 	}
-	return text
+	all := make([]string, 0, len(r.All))
+	for _, blocker := range r.All {
+		all = append(all, blocker.String())
+	}
+	return text + "; all that blocks: " + strings.Join(all, ", ")
 }
 
 // String names the pod.
