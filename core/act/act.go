@@ -79,6 +79,8 @@ type Options struct {
 	Drain      config.Drain
 	SoftTaints config.SoftTaints
 	Pods       config.Pods
+	// Minimums are what the cluster keeps of each resource: cores, bytes of memory, accelerators by their type. 0 or nil: nothing.
+	Minimums map[string]int64
 	// MaxNodeProvisionTime is from the request until the node must have registered, for groups that do not say otherwise.
 	MaxNodeProvisionTime time.Duration
 	// Parallelism is how many calls of one kind are made at once, at least 1. With 1 all calls are made in a fixed order.
@@ -104,6 +106,7 @@ const (
 func NewOptions(from config.Options) Options {
 	return Options{
 		ScaleDown: from.ScaleDown, Drain: from.Drain, SoftTaints: from.SoftTaints, Pods: from.Pods,
+		Minimums:             minimums(from.Limits),
 		MaxNodeProvisionTime: from.NodeGroupDefaults.MaxNodeProvisionTime, ParallelScaleUp: from.ScaleUp.Parallel,
 		Parallelism: DefaultParallelism, KubeTimeout: DefaultKubeTimeout, CloudTimeout: DefaultCloudTimeout,
 	}

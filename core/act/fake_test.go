@@ -66,6 +66,7 @@ type world struct {
 	listErr    error                    // the informers cannot list pods
 	budgetErr  error                    // nor budgets
 	nodeErr    error                    // nodes cannot be read at the API server
+	nodesErr   error                    // nor listed
 	podErr     error                    // pods of a node cannot be listed at the API server
 	hidden     map[string]bool          // pods that the informers don't know yet
 	onEviction func(pod string)
@@ -237,7 +238,7 @@ func (w *world) Nodes(context.Context) ([]*corev1.Node, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		out = append(out, w.nodes[name])
 	}
-	return out, nil
+	return out, w.nodesErr
 }
 
 func (w *world) Evict(_ context.Context, p *corev1.Pod, grace int64) error {

@@ -28,7 +28,7 @@ type Shrunk struct {
 }
 
 // Shrink starts the removals of the plan: it taints the nodes, first the empty ones and then the others, and leaves the rest to
-// Step. The group's minimum is checked on the newest data before. It blocks until the taints are set, for some seconds in the
+// Step. The minimums of the groups and of the cluster are checked on the newest data before. It blocks until the taints are set, for some seconds in the
 // worst case. A plan in its cool-down starts nothing.
 func (a *Actuator) Shrink(ctx context.Context, plan scaledown.Plan) Shrunk {
 	var out Shrunk
@@ -36,7 +36,8 @@ func (a *Actuator) Shrink(ctx context.Context, plan scaledown.Plan) Shrunk {
 		return out
 	}
 	going, refused := a.allowed(ctx, slices.Concat(plan.Empty, plan.Drain))
-	out.Refused = refused
+	going, spared := a.spare(ctx, going)
+	out.Refused = slices.Concat(refused, spared)
 	batches := batchesOf(going)
 	empty := slices.DeleteFunc(slices.Clone(going), func(c scaledown.Candidate) bool { return c.Removal.Drain })
 	drained := slices.DeleteFunc(going, func(c scaledown.Candidate) bool { return !c.Removal.Drain })
