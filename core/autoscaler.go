@@ -42,7 +42,7 @@ type actuator interface {
 	Finished() []report.RemovalOutcome
 }
 
-// Collaborators are what an Autoscaler works with; all are required.
+// Collaborators are what an Autoscaler works with; all interfaces and pointers are required.
 type Collaborators struct {
 	Source    source
 	Cloud     cloudprovider.CloudProvider
@@ -53,6 +53,9 @@ type Collaborators struct {
 	Health    *health.Check
 	Metrics   *metrics.Metrics
 	Clock     clock.WithTicker
+	// Explain: for nodes kept by their pods the report lists all that would have to change, whatever the verbosity of the log. It always does
+	// while the log has verdicts.
+	Explain bool
 }
 
 // Autoscaler is the loop. Run and RunOnce are called by one goroutine.
@@ -67,6 +70,7 @@ type Autoscaler struct {
 	metrics   *metrics.Metrics
 	clock     clock.WithTicker
 	options   config.Options
+	explain   bool
 
 	rules    taints.Rules
 	registry *clusterstate.Registry
@@ -93,7 +97,7 @@ func New(with Collaborators, options config.Options) *Autoscaler {
 	now := with.Clock.Now()
 	return &Autoscaler{
 		source: with.Source, cloud: with.Cloud, scheduler: with.Scheduler, expander: with.Expander, act: with.Actuator,
-		teller: with.Teller, health: with.Health, metrics: with.Metrics, clock: with.Clock, options: options,
+		teller: with.Teller, health: with.Health, metrics: with.Metrics, clock: with.Clock, options: options, explain: with.Explain,
 		rules:    TaintRules(options.Templates),
 		registry: clusterstate.NewRegistry(options.ClusterState, now),
 		planner:  scaledown.NewPlanner(with.Scheduler, scaledown.NewOptions(options)),
@@ -215,6 +219,7 @@ func (a *Autoscaler) shrink(
 		Seen: waiting.without(seen), State: state, Snapshot: seen.Snapshot,
 		Budget:    newBudget(a.clock, a.options.ScaleDown.SimulationTimeout),
 		YoungPods: waiting.young != nil || len(waiting.errs) > 0,
+		Explain:   a.explain || klog.FromContext(ctx).V(verboseVerdict).Enabled(),
 	})
 	a.metrics.Took(metrics.FunctionFindUnneeded, a.clock.Now().Sub(start))
 	if err != nil {

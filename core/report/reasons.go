@@ -143,6 +143,8 @@ type (
 		Pod     PodRef
 		Nearest string               // node that lacks least; empty: no candidate at all
 		Lacks   *simulator.Rejection // what it lacks; nil with Nearest empty
+		// All is as in BlockedByPod.
+		All []Blocker `json:",omitempty"`
 	}
 	// BlockedByPod: one of its pods forbids the drain.
 	BlockedByPod struct {
@@ -151,7 +153,8 @@ type (
 		PDB string // namespace/name of the budget, where one blocks
 		// Err says what could not be found out about the pod; empty: it is known to block.
 		Err string `json:",omitempty"`
-		// All is everything on the node that blocks, if that is more than the pod.
+		// All is everything that would have to change for the node to go, what takes the fewest pods first, if that is more than the pod; nil
+		// also if nobody asked.
 		All []Blocker `json:",omitempty"`
 	}
 	// BlockedByOnCompletionPod: a pod has to end first.
@@ -170,7 +173,11 @@ type (
 	// DeletionInProgress: the node is on its way out.
 	DeletionInProgress struct{ Since time.Time }
 	// ResourceClaimsNotSimulated: a pod on the node has resource claims, whose move cannot be simulated yet.
-	ResourceClaimsNotSimulated struct{ Pod PodRef }
+	ResourceClaimsNotSimulated struct {
+		Pod PodRef
+		// All is as in BlockedByPod.
+		All []Blocker `json:",omitempty"`
+	}
 )
 
 // Code names the kind of filter that refused.
@@ -350,10 +357,11 @@ func (r RecentlyUnremovable) String() string {
 
 // String names the pod and the nearest miss.
 func (r NoPlaceToMovePods) String() string {
-	if r.Nearest == "" || r.Lacks == nil {
-		return fmt.Sprintf("no place for pod %s", r.Pod)
+	text := fmt.Sprintf("no place for pod %s", r.Pod)
+	if r.Nearest != "" && r.Lacks != nil {
+		text += fmt.Sprintf(", nearest is %s: %s", r.Nearest, Rejected{Rejection: *r.Lacks})
 	}
-	return fmt.Sprintf("no place for pod %s, nearest is %s: %s", r.Pod, r.Nearest, strings.Join(r.Lacks.Reasons, ", "))
+	return text + inAll(r.All)
 }
 
 // String names the pod, the reason, and what could not be found out.
@@ -401,25 +409,5 @@ func (r DeletionInProgress) String() string {
 
 // String names the pod.
 func (r ResourceClaimsNotSimulated) String() string {
-	return fmt.Sprintf("pod %s has resource claims, which are not simulated", r.Pod)
-}
-
-// Blocker is the pods of one controller that keep a node for the same reason, or one pod that has no controller.
-type Blocker struct {
-	Why             string // blocking reason of scale-down 2.2
-	Kind            string // of the controller; Pod if there is none
-	Namespace, Name string // of the controller, or of the pod
-	Pods            int
-}
-
-// String says how many pods of whom, and why they block.
-func (b Blocker) String() string {
-	switch {
-	case b.Kind == "Pod":
-		return fmt.Sprintf("Pod %s/%s: %s", b.Namespace, b.Name, b.Why)
-	case b.Pods == 1:
-		return fmt.Sprintf("a pod of %s %s/%s: %s", b.Kind, b.Namespace, b.Name, b.Why)
-	default:
-		return fmt.Sprintf("%d pods of %s %s/%s: %s", b.Pods, b.Kind, b.Namespace, b.Name, b.Why)
-	}
+	return fmt.Sprintf("pod %s has resource claims, which are not simulated%s", r.Pod, inAll(r.All))
 }

@@ -69,6 +69,9 @@ type In struct {
 	Budget Budget
 	// YoungPods: pods wait that are too young to be helped, so nothing is removed in this iteration.
 	YoungPods bool
+	// Explain: the reasons of nodes that are kept by their pods list all that would have to change, not just what was found first. Such a node then costs
+	// as much again whenever it is looked at.
+	Explain bool
 }
 
 // Plan is what is to be removed, and what is known about all other nodes.

@@ -101,6 +101,11 @@ func (u *update) simulate(ctx context.Context, candidates []candidate) (err erro
 			return err
 		}
 		if why != nil {
+			if u.in.Explain {
+				if why, err = u.withBlockers(ctx, node, why); err != nil {
+					return err
+				}
+			}
 			u.keep(node, why)
 			u.recheck[node.Name] = recheckEntry{uid: node.UID, first: why, until: u.now.Add(u.options.ScaleDown.UnremovableRecheckTimeout)}
 			continue
@@ -129,15 +134,9 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	if _, there := snapshot.Node(node.Name); !there {
 		return nil, report.NoNodeInfo{}, nil
 	}
-	rules := drain.Context{At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown)}
-	pods := drain.Evaluate(snapshot.Pods(node.Name), rules)
+	pods := drain.Evaluate(snapshot.Pods(node.Name), u.rules())
 	if pods.Blocking != nil {
-		why := u.blocked(pods.Blocking)
-		if by, ok := why.(report.BlockedByPod); ok {
-			by.All = blockers(snapshot.Pods(node.Name), rules)
-			why = by
-		}
-		return nil, why, nil
+		return nil, u.blocked(pods.Blocking), nil
 	}
 	if len(pods.Move) > 0 {
 		if off := u.budgetsOff(); off != nil {
@@ -166,6 +165,11 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	}, nil, nil
 }
 
+// rules are what pods are judged by.
+func (u *update) rules() drain.Context {
+	return drain.Context{At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown)}
+}
+
 func (u *update) blocked(by *drain.Blocking) report.Reason {
 	if by.Reason == drain.ResourceClaimsNotSimulated {
 		return report.ResourceClaimsNotSimulated{Pod: nameOf(by.Pod)}
@@ -192,12 +196,17 @@ func (u *update) budgetsOff() error {
 	return nil
 }
 
-// moveAll puts a ghost in the place of the node and finds another place for each of the pods. The ghost, an empty node with the
-// deletion taint, keeps the node's topology domains alive, as the real one would while it is drained.
-func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+// haunt puts a ghost in the place of the node: an empty node with the deletion taint, which keeps the node's topology domains alive, as the real one
+// would while it is drained.
+func (u *update) haunt(node *corev1.Node) error {
 	ghost := *node
 	ghost.Spec.Taints = append(slices.Clone(node.Spec.Taints), taints.NewToBeDeleted(u.now))
-	if err := u.in.Snapshot.ReplaceNode(&ghost); err != nil {
+	return u.in.Snapshot.ReplaceNode(&ghost)
+}
+
+// moveAll puts a ghost in the place of the node and finds another place for each of the pods.
+func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+	if err := u.haunt(node); err != nil {
 		return nil, err
 	}
 	pods = slices.Clone(pods)

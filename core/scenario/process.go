@@ -69,7 +69,7 @@ func (w *world) boot(ctx context.Context) error {
 	})
 	autoscaler := core.New(core.Collaborators{
 		Source: w.source, Cloud: w.cloud, Scheduler: w.scheduler, Expander: chain, Actuator: actuator, Teller: teller,
-		Health: check, Metrics: m, Clock: w.clock,
+		Health: check, Metrics: m, Clock: w.clock, Explain: true,
 	}, w.options)
 	w.process, w.wakes = process{autoscaler: autoscaler, actuator: actuator, teller: teller}, time.Time{}
 	return nil

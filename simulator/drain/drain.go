@@ -83,6 +83,11 @@ type Decision struct {
 	Err error
 }
 
+// Moves says that the pod the decision is about needs a place elsewhere.
+func (d Decision) Moves(pod *corev1.Pod) bool {
+	return (d.Outcome == Undecided || d.Outcome == DrainOK) && !podfacts.IsDaemonSet(pod)
+}
+
 // Blocking is the pod that keeps the node, and the decision about it.
 type Blocking struct {
 	Pod    *corev1.Pod
@@ -117,11 +122,11 @@ func Evaluate(pods []*corev1.Pod, c Context) Result {
 			result.Blocking = &Blocking{Pod: pod, Rule: d.Rule, Reason: d.Reason, Err: d.Err}
 			return result
 		case Undecided, DrainOK:
-			if podfacts.IsDaemonSet(pod) {
+			if d.Moves(pod) {
+				result.Move = append(result.Move, pod)
+			} else {
 				result.DaemonSet = append(result.DaemonSet, pod)
-				continue
 			}
-			result.Move = append(result.Move, pod)
 		}
 	}
 	return result
