@@ -389,12 +389,33 @@ type group struct {
 	freshErr  error
 	errs      []error
 	nodeErrs  map[string][]error // for single nodes of DeleteNodes
+	halves    []half             // how the next calls of DeleteNodes end
 	grantLess int
+	silent    int           // of so many nodes the outcome is not told
 	slow      time.Duration // a deletion takes so long
 	lowest    int           // how far the target was lowered below the minimum, as a negative number
 	atomic    bool          // whether it can grow by all or nothing
 	created   *group        // what comes of creating it; nil: it cannot be created
 	meet      func()        // called when it is about to grow
+}
+
+// half is a call that ends so many machines of those named and then fails. Their nodes stay for a while if lingers is set.
+type half struct {
+	ends    int
+	err     error
+	lingers bool
+}
+
+// fail carries the call out in part.
+func (g *group) fail(h half, refs []cloudprovider.NodeRef) {
+	for _, ref := range refs[:min(h.ends, len(refs))] {
+		node := g.w.nodes[ref.Name]
+		g.state.Target--
+		g.w.die(ref.Name)
+		if h.lingers {
+			g.w.nodes[ref.Name] = node
+		}
+	}
 }
 
 // atomicGroup can grow by all or nothing.
@@ -453,8 +474,18 @@ func (g *group) delete(verb string, refs []cloudprovider.NodeRef) ([]cloudprovid
 	}
 	g.w.settle()
 	err := g.next()
-	if err == nil && verb == "delete" && g.state.Target-len(refs) < g.state.Min {
-		err = &cloudprovider.StaleBoundsError{Group: g.id, Asked: len(refs), Room: g.state.Target - g.state.Min, Err: errors.New("minimum")}
+	if err == nil && len(g.halves) > 0 {
+		g.fail(g.halves[0], refs)
+		err, g.halves = g.halves[0].err, g.halves[1:]
+	}
+	asked := 0
+	for _, ref := range refs {
+		if g.w.nodes[ref.Name] != nil {
+			asked++
+		}
+	}
+	if err == nil && verb == "delete" && g.state.Target-asked < g.state.Min {
+		err = &cloudprovider.StaleBoundsError{Group: g.id, Asked: asked, Room: g.state.Target - g.state.Min, Err: errors.New("minimum")}
 	}
 	g.w.note("%s %s %s: %v", verb, g.id, strings.Join(names, ","), err)
 	if err != nil {
@@ -465,14 +496,14 @@ func (g *group) delete(verb string, refs []cloudprovider.NodeRef) ([]cloudprovid
 		outcome := cloudprovider.DeleteOutcome{Node: ref}
 		if errs := g.nodeErrs[ref.Name]; len(errs) > 0 {
 			outcome.Err, g.nodeErrs[ref.Name] = errs[0], errs[1:]
-		} else {
+		} else if g.w.nodes[ref.Name] != nil { // else it is gone already
 			g.state.Target--
 			g.lowest = min(g.lowest, g.state.Target-g.state.Min)
 			g.w.die(ref.Name)
 		}
 		out = append(out, outcome)
 	}
-	return out, nil
+	return out[:len(out)-g.silent], nil
 }
 
 // die ends a machine, and complains if it was not drained.

@@ -270,6 +270,28 @@ func TestADrain(t *testing.T) {
 			},
 			want: []string{"5 evict p1 30", "5 evict stuck 30", "635 update n []"}, result: "FailedToEvictPods",
 		},
+		"SD154: a pod that says nothing has 30 s": {
+			pods: []string{"p1"},
+			before: func(s *stage) {
+				s.run(pod("p1", "n").With(func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }))
+			},
+			want: []string{"5 evict p1 30", "5 delete g n: <nil>"}, result: "Ok",
+		},
+		"the limit is that of the group, not of the pod": {
+			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.MaxGracefulTermination = time.Minute },
+			before: func(s *stage) { s.run(pod("p1", "n").Grace(10)); s.stops["p1"] = time.Hour },
+			want:   []string{"5 evict p1 10", "95 update n []"}, result: "FailedToEvictPods",
+		},
+		"without a cap a pod that is quick enough goes": {
+			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.MaxGracefulTermination = 0 },
+			before: func(s *stage) { s.run(pod("p1", "n").Grace(3600)); s.stops["p1"] = 29 * time.Second },
+			want:   []string{"5 evict p1 3600", "35 delete g n: <nil>"}, result: "Ok",
+		},
+		"evictions are tried for as long as the flag says": {
+			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.MaxPodEvictionTime = 25 * time.Second },
+			before: func(s *stage) { s.refuse["p1"] = always(tooManyRequests) },
+			want:   []string{"5 evict p1: refused", "15 evict p1: refused", "25 evict p1: refused", "30 update n []"}, result: "FailedToEvictPods",
+		},
 		"SD217: without a cap pods may take 30 s": {
 			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.MaxGracefulTermination = 0 },
 			before: func(s *stage) { s.run(pod("p1", "n").Grace(3600)); s.stops["p1"] = time.Hour },
@@ -294,6 +316,20 @@ func TestADrain(t *testing.T) {
 				s.stops["d1"] = time.Hour
 			},
 			want: []string{"5 evict d1 30", "5 evict p1 30", "5 delete g n: <nil>"}, result: "Ok",
+		},
+		"nor do they go if the flag says so": {
+			pods: []string{"p1"}, options: func(o *act.Options) { o.Drain.DaemonSetsWhenDrained = false },
+			before: func(s *stage) {
+				s.run(pod("d1", "n").DaemonSet("ds"), pod("d2", "n").DaemonSet("ds").Annotation(dsEvict, "true"))
+			},
+			want: []string{"5 evict d2 30", "5 evict p1 30", "5 delete g n: <nil>"}, result: "Ok",
+		},
+		"those of an empty node go if the flag says so": {
+			options: func(o *act.Options) { o.Drain.DaemonSetsOnEmpty = true },
+			before: func(s *stage) {
+				s.run(pod("d1", "n").DaemonSet("ds"), pod("d2", "n").DaemonSet("ds").Annotation(dsEvict, "false"))
+			},
+			want: []string{"5 evict d1 30", "5 delete g n: <nil>"}, result: "Ok",
 		},
 		"SD158: on an empty node they are not, unless they say so": {
 			before: func(s *stage) {
@@ -484,6 +520,26 @@ func TestAnnotationsDelayTheEndOfTheMachine(t *testing.T) {
 		"SD165: not at all if that is off": {
 			before: annotated, options: func(o *act.Options) { o.ScaleDown.DeletionDelayTimeout = 0 },
 			want: []string{"5 delete g n: <nil>"}, result: "Ok",
+		},
+		"a second one of them, too": {
+			before: func(s *stage) { s.nodes["n"].Annotations = map[string]string{delay: "", delay + "-2": ""} },
+			during: func(s *stage) { s.later(12*time.Second, func() { delete(s.nodes["n"].Annotations, delay) }) },
+			want:   []string{"125 delete g n: <nil>"}, result: "Ok",
+		},
+		"those of a drained node, after its pods are gone": {
+			pods: []string{"p1"}, before: func(s *stage) { annotated(s); s.stops["p1"] = 10 * time.Second },
+			during: func(s *stage) { s.later(32*time.Second, func() { delete(s.nodes["n"].Annotations, delay) }) },
+			want:   []string{"5 evict p1 30", "35 delete g n: <nil>"}, result: "Ok",
+		},
+		"another annotation does not": {
+			before: func(s *stage) {
+				s.nodes["n"].Annotations = map[string]string{"delay-deletion.cluster-autoscaler.kubernetes.io": ""}
+			},
+			want: []string{"5 delete g n: <nil>"}, result: "Ok",
+		},
+		"the node is gone meanwhile": {
+			before: annotated, during: func(s *stage) { s.later(12*time.Second, func() { delete(s.nodes, "n") }) },
+			result: "FailedToDelete", err: "does not exist", leaves: "gone",
 		},
 		"also those that came after the plan": {
 			during: func(s *stage) { s.nodes["n"].Annotations[delay] = "" }, want: []string{"125 delete g n: <nil>"}, result: "Ok",
