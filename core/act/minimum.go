@@ -30,6 +30,7 @@ func minimums(from config.Limits) map[string]int64 {
 // reserve is what the cluster has beyond its minimums, by resource; of a resource without a minimum nothing is kept account.
 type reserve struct {
 	left     map[string]int64
+	minimum  map[string]int64
 	gpuLabel string
 	// closed says why nothing can be taken at all; nil: something can.
 	closed report.Reason
@@ -37,14 +38,14 @@ type reserve struct {
 
 // reserve adds up what the API server's nodes have, without those whose removal is in progress. It asks only if there is a minimum at all.
 func (a *Actuator) reserve(ctx context.Context) *reserve {
-	r := &reserve{left: map[string]int64{}}
+	r := &reserve{left: map[string]int64{}, minimum: map[string]int64{}}
 	limits := cloudprovider.ResourceLimits{Min: a.options.Minimums}
 	if limiter, ok := a.cloud.(cloudprovider.Limiter); ok {
 		limits = limiter.ResourceLimits(limits)
 	}
 	for resource, minimum := range limits.Min {
 		if minimum > 0 {
-			r.left[resource] = -minimum
+			r.left[resource], r.minimum[resource] = -minimum, minimum
 		}
 	}
 	if len(r.left) == 0 {
@@ -82,10 +83,11 @@ func (r *reserve) take(node *corev1.Node) report.Reason {
 		return r.closed
 	}
 	amounts := r.amounts(node)
-	var short []string
+	var short []report.Minimum
 	for _, resource := range slices.Sorted(maps.Keys(r.left)) {
 		if amounts[resource] > 0 && amounts[resource] > r.left[resource] {
-			short = append(short, resource)
+			minimum := r.minimum[resource]
+			short = append(short, report.Minimum{Resource: resource, Usage: r.left[resource] + minimum, Takes: amounts[resource], Min: minimum})
 		}
 	}
 	if len(short) > 0 {

@@ -220,6 +220,7 @@ func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	}
 	gs.ScalingUp = gs.Upcoming > 0 && gs.Request != nil
 	gs.LastScaleUp, gs.LastDeletion, gs.LastFailure = m.lastScaleUp, m.lastDeletion, m.lastFailure
+	gs.DeletionOf, gs.FailureBy = m.deletionOf, m.failureBy
 	gs.RepairFrom = m.repairFrom
 }
 

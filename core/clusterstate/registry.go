@@ -2,6 +2,7 @@ package clusterstate
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,6 +36,7 @@ type Registry struct {
 	purchases map[types.UID][]purchase
 
 	lastScaleUp, lastDeletion, lastFailure time.Time
+	deletionOf, failureBy                  string
 
 	learnt learnt
 
@@ -67,6 +69,7 @@ type memory struct {
 	wrongSize                              *WrongSize
 	repairFrom                             time.Time
 	lastScaleUp, lastDeletion, lastFailure time.Time
+	deletionOf, failureBy                  string
 }
 
 // belief is a target that follows from what was written.
@@ -227,10 +230,13 @@ func (r *Registry) AfterScaleUp(outcomes []report.ResizeOutcome, pods []report.P
 // AfterScaleDown shows the Registry which removals began in this iteration and whether starting them failed.
 func (r *Registry) AfterScaleDown(started []report.Removal, err error) State {
 	if len(started) > 0 {
-		r.lastDeletion = r.seen.At
+		r.lastDeletion, r.deletionOf = r.seen.At, started[0].Node
+		if more := len(started) - 1; more > 0 {
+			r.deletionOf += fmt.Sprintf(" and %d more", more)
+		}
 	}
 	if err != nil {
-		r.lastFailure = r.seen.At
+		r.lastFailure, r.failureBy = r.seen.At, cut(err.Error())
 	}
 	return r.stamped()
 }
@@ -241,12 +247,15 @@ func (r *Registry) Ended(outcomes []report.RemovalOutcome) {
 		m := r.memory(outcome.Group)
 		switch outcome.Result {
 		case report.RemovalOK:
-			m.lastDeletion = outcome.Ended
+			m.lastDeletion, m.deletionOf = outcome.Ended, outcome.Node
 			m.lower(1)
 			m.wrote(-m.weights.units(1), outcome.Ended)
 		case report.RemovalDeletionFailed:
 			if outcome.RefusedByCloud {
-				m.lastFailure = outcome.Ended
+				m.lastFailure, m.failureBy = outcome.Ended, outcome.Node
+				if outcome.Err != nil {
+					m.failureBy = cut(outcome.Node + ": " + outcome.Err.Error())
+				}
 			}
 			m.wrote(-m.weights.units(1), outcome.Ended) // it may have been carried out all the same
 		case report.RemovalTaintFailed, report.RemovalEvictionFailed, report.RemovalInternalFailure:
@@ -298,6 +307,7 @@ func (r *Registry) change(id cloudprovider.GroupID, edit func(*GroupState)) {
 
 func (r *Registry) stamped() State {
 	r.state.LastScaleUp, r.state.LastDeletion, r.state.LastFailure = r.lastScaleUp, r.lastDeletion, r.lastFailure
+	r.state.DeletionOf, r.state.FailureBy = r.deletionOf, r.failureBy
 	return r.state
 }
 

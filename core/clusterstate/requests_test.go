@@ -311,13 +311,17 @@ func TestTheStampsOfTheCoolDowns(t *testing.T) {
 	if !state.LastScaleUp.Equal(hourAgo) || !state.LastDeletion.Equal(hourAgo) || !state.LastFailure.Equal(hourAgo) {
 		t.Errorf("stamps %s, %s, %s at the start, want one hour before it", state.LastScaleUp, state.LastDeletion, state.LastFailure)
 	}
+	r.AfterScaleDown([]report.Removal{{Node: "g-01", Group: "g"}, {Node: "g-02", Group: "g"}}, nil)
+	if got := r.AfterScaleDown(nil, nil).DeletionOf; got != "g-01 and 1 more" {
+		t.Errorf("deletion of %q, want both nodes", got)
+	}
 	state = r.AfterScaleDown([]report.Removal{{Node: "g-01", Group: "g"}}, nil)
 	if !state.LastDeletion.Equal(t0) || !state.LastFailure.Equal(hourAgo) {
 		t.Errorf("stamps of deletion %s and failure %s after a start, want now and before", state.LastDeletion, state.LastFailure)
 	}
 	state = r.AfterScaleDown(nil, errors.New("tainting"))
-	if !state.LastFailure.Equal(t0) {
-		t.Errorf("stamp of failure %s, want now", state.LastFailure)
+	if !state.LastFailure.Equal(t0) || state.FailureBy != "tainting" || state.DeletionOf != "g-01" {
+		t.Errorf("stamp of failure %s by %q, deletion of %q; want now by the error, and the node", state.LastFailure, state.FailureBy, state.DeletionOf)
 	}
 	for _, result := range []report.RemovalResult{report.RemovalTaintFailed, report.RemovalEvictionFailed, report.RemovalInternalFailure} {
 		r.Ended([]report.RemovalOutcome{{Removal: report.Removal{Group: "g"}, Result: result, Ended: after(time.Minute)}})
@@ -326,13 +330,19 @@ func TestTheStampsOfTheCoolDowns(t *testing.T) {
 		t.Errorf("stamps of the group %s and %s, want none", got.LastDeletion, got.LastFailure)
 	}
 	r.Ended([]report.RemovalOutcome{
-		{Removal: report.Removal{Group: "g"}, Result: report.RemovalOK, Ended: after(2 * time.Minute)},
-		{Removal: report.Removal{Group: "g"}, Result: report.RemovalDeletionFailed, RefusedByCloud: true, Ended: after(3 * time.Minute)},
+		{Removal: report.Removal{Group: "g", Node: "n1"}, Result: report.RemovalOK, Ended: after(2 * time.Minute)},
+		{
+			Removal: report.Removal{Group: "g", Node: "n2"}, Result: report.RemovalDeletionFailed, RefusedByCloud: true,
+			Err: errors.New("denied"), Ended: after(3 * time.Minute),
+		},
 		{Removal: report.Removal{Group: "g"}, Result: report.RemovalDeletionFailed, Ended: after(4 * time.Minute)}, // it came to nothing on our side
 	})
 	state = r.Observe(see(after(4*time.Minute), f))
 	if got := groupOf(state, f); !got.LastDeletion.Equal(after(2*time.Minute)) || !got.LastFailure.Equal(after(3*time.Minute)) {
 		t.Errorf("stamps of the group %s and %s, want when the removals ended", got.LastDeletion, got.LastFailure)
+	}
+	if got := groupOf(state, f); got.DeletionOf != "n1" || got.FailureBy != "n2: denied" {
+		t.Errorf("stamps of the group by %q and %q, want the nodes and the error", got.DeletionOf, got.FailureBy)
 	}
 	if !state.LastDeletion.Equal(t0) {
 		t.Errorf("the global stamp %s follows the end of a removal, want its start", state.LastDeletion)

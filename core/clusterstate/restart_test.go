@@ -84,11 +84,18 @@ func TestRestartsAtAnyPointChangeNothing(t *testing.T) {
 			resizes := s.resizes(state)
 			same("scale-up", always.AfterScaleUp(resizes, triggered), again.AfterScaleUp(resizes, triggered))
 			if len(state.Groups) > 0 && chance.IntN(4) == 0 {
-				ended := []report.RemovalOutcome{{Removal: report.Removal{Group: state.Groups[0].Group}, Result: report.RemovalOK, Ended: s.at}}
+				ended := []report.RemovalOutcome{
+					{Removal: report.Removal{Group: state.Groups[0].Group, Node: "n"}, Result: report.RemovalOK, Ended: s.at},
+					{
+						Removal: report.Removal{Group: state.Groups[0].Group, Node: "m"}, Result: report.RemovalDeletionFailed, RefusedByCloud: true,
+						Err: errors.New("denied"), Ended: s.at,
+					},
+				}
 				always.Ended(ended)
 				again.Ended(ended)
 			}
-			same("scale-down", always.AfterScaleDown(nil, nil), again.AfterScaleDown(nil, nil))
+			going, err := []report.Removal{{Node: fmt.Sprint("n", step)}}, fmt.Errorf("tainting %d", step)
+			same("scale-down", always.AfterScaleDown(going, err), again.AfterScaleDown(going, err))
 		}
 	}
 }

@@ -29,6 +29,7 @@ const farthest = 24 * time.Hour
 func (r *Registry) Save() saved.Registry {
 	out := saved.Registry{
 		LastScaleUp: r.lastScaleUp.UTC(), LastDeletion: r.lastDeletion.UTC(), LastFailure: r.lastFailure.UTC(), Learnt: r.learnt.templates,
+		DeletionOf: r.deletionOf, FailureBy: r.failureBy,
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.groups)) {
 		out.Groups = append(out.Groups, r.groups[id].save(id))
@@ -98,6 +99,7 @@ func (m *memory) save(id cloudprovider.GroupID) saved.Group {
 	out := saved.Group{
 		ID: id, Failing: slices.Sorted(maps.Keys(m.failing)), AsideSince: m.asideSince.UTC(), RepairFrom: m.repairFrom.UTC(),
 		LastScaleUp: m.lastScaleUp.UTC(), LastDeletion: m.lastDeletion.UTC(), LastFailure: m.lastFailure.UTC(),
+		DeletionOf: m.deletionOf, FailureBy: m.failureBy,
 	}
 	if m.request != nil {
 		out.Request = &saved.Request{Increase: m.request.Increase, Since: m.request.Since.UTC(), Expires: m.request.Expires.UTC()}
@@ -141,6 +143,7 @@ func (b *backoff) save() saved.Backoff {
 func (r *Registry) Restore(from saved.Registry, seen observation.Observation, last time.Time) {
 	now := seen.At
 	r.lastScaleUp, r.lastDeletion, r.lastFailure = past(from.LastScaleUp, now), past(from.LastDeletion, now), past(from.LastFailure, now)
+	r.deletionOf, r.failureBy = from.DeletionOf, cut(from.FailureBy)
 	provision := provisionTimes(seen)
 	for _, group := range from.Groups {
 		if limit, listed := provision[group.ID]; listed {
@@ -207,6 +210,7 @@ type clock struct{ now, last time.Time }
 func (r *Registry) load(from saved.Group, provision time.Duration, at clock) *memory {
 	m, now := newMemory(), at.now
 	m.lastScaleUp, m.lastDeletion, m.lastFailure = past(from.LastScaleUp, now), past(from.LastDeletion, now), past(from.LastFailure, now)
+	m.deletionOf, m.failureBy = from.DeletionOf, cut(from.FailureBy)
 	m.asideSince = past(from.AsideSince, now)
 	m.repairFrom = soonest(from.RepairFrom, now.Add(repairPause))
 	if q := from.Request; q != nil && q.Increase > 0 && young(past(q.Since, now), provision, now) {

@@ -25,6 +25,8 @@ type State struct {
 	Foreign []report.TargetChange
 	// LastScaleUp, LastDeletion and LastFailure are the stamps of the cool-downs (scale-down 4.1).
 	LastScaleUp, LastDeletion, LastFailure time.Time
+	// DeletionOf names the nodes, and FailureBy the error, that set the stamps; empty: unknown.
+	DeletionOf, FailureBy string
 	// Purchases are the pods for which nodes were bought that are not at work yet, by UID of the pod.
 	Purchases map[types.UID]report.PurchaseOnTheWay
 }
@@ -51,6 +53,8 @@ type GroupState struct {
 	Deleting int
 	// LastScaleUp, LastDeletion and LastFailure are the stamps of the local cool-downs (scale-down 4.2); zero: never.
 	LastScaleUp, LastDeletion, LastFailure time.Time
+	// DeletionOf names the node, and FailureBy the error, that set the stamps; empty: unknown.
+	DeletionOf, FailureBy string
 	// ExpectedDeletions is how many registered nodes are on machines that are ending: the target does not count them any more.
 	ExpectedDeletions int
 	// Anonymous is how many nodes do not say which machine they are on. While there are any, no instance can be told to have no node.

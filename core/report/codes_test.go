@@ -55,7 +55,12 @@ var reasons = []struct {
 	{report.NotUnreadyLongEnough{Since: at, Needed: time.Minute}, "NotUnreadyLongEnough", "unready and unneeded since 2031-04-05T06:07:08Z, not yet for 1m0s"},
 	{report.NodeGroupMinSizeReached{Size: 3, Deleting: 1, Min: 2}, "NodeGroupMinSizeReached", "group size 3 with 1 deletions in progress, minimum 2"},
 	{report.AtomicScaleDownFailed{Removable: 3, Size: 4}, "AtomicScaleDownFailed", "the group goes as a whole only, 3 of 4 nodes can"},
-	{report.MinimalResourceLimitExceeded{Resources: []string{"cpu"}}, "MinimalResourceLimitExceeded", "a cluster minimum would be violated: cpu"},
+	{
+		report.MinimalResourceLimitExceeded{Resources: []report.Minimum{
+			{Resource: "cpu", Usage: 12, Takes: 4, Min: 10}, {Resource: "memory", Usage: 12 << 30, Takes: 4 << 30, Min: 10 << 30},
+		}}, "MinimalResourceLimitExceeded",
+		"a cluster minimum would be violated: cpu 12 less 4, minimum 10, memory 12Gi less 4Gi, minimum 10Gi",
+	},
 	{report.CurrentlyBeingDeleted{Since: at}, "CurrentlyBeingDeleted", "carries a deletion taint of 2031-04-05T06:07:08Z"},
 	{report.NotUnderutilized{Resource: "cpu", Got: 0.75, Threshold: 0.5}, "NotUnderutilized", "cpu utilisation 0.75 is above 0.5"},
 	{report.RecentlyUnremovable{First: report.NotAutoscaled{}, Until: at}, "RecentlyUnremovable",
@@ -63,7 +68,7 @@ var reasons = []struct {
 	{report.NoPlaceToMovePods{Pod: pod, Nearest: "n", Lacks: &simulator.Rejection{Reasons: []string{"Insufficient cpu"}}}, "NoPlaceToMovePods",
 		"no place for pod web/p, nearest is n: Insufficient cpu"},
 	{report.BlockedByPod{Pod: pod, Why: "NotEnoughPdb", PDB: "web/budget", Err: "bad"}, "BlockedByPod", "pod web/p blocks: NotEnoughPdb (web/budget): bad"},
-	{report.BlockedByOnCompletionPod{Pod: pod}, "BlockedByOnCompletionPod", "waits for pod web/p to end"},
+	{report.BlockedByOnCompletionPod{Pod: pod, More: 2}, "BlockedByOnCompletionPod", "waits for pod web/p and 2 more to end"},
 	{report.UnexpectedError{Error: "unreadable"}, "UnexpectedError", "unreadable"},
 	{report.NoNodeInfo{}, "NoNodeInfo", "it is not in the snapshot"},
 	// Nodes, our own.

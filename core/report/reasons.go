@@ -125,7 +125,7 @@ type (
 	// AtomicScaleDownFailed: the group shrinks as a whole only, and not all of it can go.
 	AtomicScaleDownFailed struct{ Removable, Size int }
 	// MinimalResourceLimitExceeded: the cluster would fall below a configured minimum.
-	MinimalResourceLimitExceeded struct{ Resources []string }
+	MinimalResourceLimitExceeded struct{ Resources []Minimum } // those, ascending
 	// CurrentlyBeingDeleted: the node carries a recent deletion taint.
 	CurrentlyBeingDeleted struct{ Since time.Time }
 	// NotUnderutilized: the node is used more than the threshold.
@@ -158,7 +158,11 @@ type (
 		All []Blocker `json:",omitempty"`
 	}
 	// BlockedByOnCompletionPod: a pod has to end first.
-	BlockedByOnCompletionPod struct{ Pod PodRef }
+	BlockedByOnCompletionPod struct {
+		Pod PodRef
+		// More is how many others have to end, too.
+		More int `json:",omitempty"`
+	}
 	// UnexpectedError: something could not be found out.
 	UnexpectedError struct{ Error string }
 	// NoNodeInfo: the node is not in the snapshot.
@@ -167,7 +171,8 @@ type (
 	NotReached struct{ Limit string }
 	// CoolDown: nothing is removed for a while.
 	CoolDown struct {
-		StartedBy string // "scale-up", "deletion", "failure" or "young pods", with the group where one started it
+		// StartedBy is "scale-up", "deletion", "failure" or "young pods", with the group, the nodes or the error, as far as they are known.
+		StartedBy string
 		Until     time.Time
 	}
 	// DeletionInProgress: the node is on its way out.
@@ -332,9 +337,13 @@ func (r AtomicScaleDownFailed) String() string {
 	return fmt.Sprintf("the group goes as a whole only, %d of %d nodes can", r.Removable, r.Size)
 }
 
-// String names the resources.
+// String names the resources and the numbers.
 func (r MinimalResourceLimitExceeded) String() string {
-	return "a cluster minimum would be violated: " + quote(r.Resources)
+	told := make([]string, 0, len(r.Resources))
+	for _, of := range r.Resources {
+		told = append(told, of.String())
+	}
+	return "a cluster minimum would be violated: " + strings.Join(told, ", ")
 }
 
 // String says since when.
@@ -385,6 +394,9 @@ func (r BlockedByPod) String() string {
 
 // String names the pod.
 func (r BlockedByOnCompletionPod) String() string {
+	if r.More > 0 {
+		return fmt.Sprintf("waits for pod %s and %d more to end", r.Pod, r.More)
+	}
 	return fmt.Sprintf("waits for pod %s to end", r.Pod)
 }
 

@@ -66,6 +66,7 @@ func (m maker) group(i int) saved.Group {
 		g.SetAside = &saved.SetAside{Error: m.word("error"), Since: m.time(), Until: m.time()}
 		g.AsideSince, g.RepairFrom = m.time(), m.time()
 		g.LastScaleUp, g.LastDeletion, g.LastFailure = m.time(), m.time(), m.time()
+		g.DeletionOf, g.FailureBy = "n", "n: out of order"
 	}
 	for range m.IntN(3) {
 		g.FirstSeen = append(g.FirstSeen, saved.FirstSeen{Instance: m.word("i"), Since: m.time()})
@@ -117,6 +118,7 @@ func (m maker) state() saved.State {
 	var s saved.State
 	r := &s.Registry
 	r.LastScaleUp, r.LastDeletion, r.LastFailure = m.time(), m.time(), m.time()
+	r.DeletionOf, r.FailureBy = "n and 3 more", "out of order"
 	for i := range m.IntN(5) {
 		r.Groups = append(r.Groups, m.group(i))
 		r.Learnt = append(r.Learnt, m.learnt(i))

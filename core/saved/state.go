@@ -22,6 +22,9 @@ type Registry struct {
 	LastScaleUp  time.Time `json:"lastScaleUp,omitzero"`
 	LastDeletion time.Time `json:"lastDeletion,omitzero"`
 	LastFailure  time.Time `json:"lastFailure,omitzero"`
+	// DeletionOf names the nodes, and FailureBy the error, that set them; empty: unknown.
+	DeletionOf string `json:"deletionOf,omitempty"`
+	FailureBy  string `json:"failureBy,omitempty"`
 	// Groups by ascending id.
 	Groups []Group `json:"groups,omitempty"`
 	// Purchases as they were made, then by group.
@@ -55,6 +58,9 @@ type Group struct {
 	LastScaleUp  time.Time   `json:"lastScaleUp,omitzero"`
 	LastDeletion time.Time   `json:"lastDeletion,omitzero"`
 	LastFailure  time.Time   `json:"lastFailure,omitzero"`
+	// DeletionOf names the node, and FailureBy the error, that set them; empty: unknown.
+	DeletionOf string `json:"deletionOf,omitempty"`
+	FailureBy  string `json:"failureBy,omitempty"`
 }
 
 // Request is an open request for more nodes, in units of the group's size.

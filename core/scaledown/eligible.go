@@ -143,8 +143,8 @@ func (u *update) coolDown() *report.CoolDown {
 	state, delays := u.in.State, u.options.ScaleDown
 	return u.longest(
 		report.CoolDown{StartedBy: u.growth(), Until: state.LastScaleUp.Add(delays.DelayAfterAdd)},
-		report.CoolDown{StartedBy: "failure", Until: state.LastFailure.Add(delays.DelayAfterFailure)},
-		report.CoolDown{StartedBy: "deletion", Until: state.LastDeletion.Add(delays.DelayAfterDelete)},
+		report.CoolDown{StartedBy: with("failure", ": ", state.FailureBy), Until: state.LastFailure.Add(delays.DelayAfterFailure)},
+		report.CoolDown{StartedBy: with("deletion", " of ", state.DeletionOf), Until: state.LastDeletion.Add(delays.DelayAfterDelete)},
 	)
 }
 
@@ -175,6 +175,14 @@ func (u *update) growth() string {
 	return "scale-up of " + string(name)
 }
 
+// with adds what is known, if anything is.
+func with(what, separator, known string) string {
+	if known == "" {
+		return what
+	}
+	return what + separator + known
+}
+
 // localCoolDown is the pause of one group, where pauses hold per group (scale-down 4.2); nil: there is none.
 func (u *update) localCoolDown(g *group) *report.CoolDown {
 	if !u.options.ScaleDown.DelayTypeLocal {
@@ -186,12 +194,12 @@ func (u *update) localCoolDown(g *group) *report.CoolDown {
 		stamp time.Time
 		delay time.Duration
 	}{
-		{"scale-up of ", g.state.LastScaleUp, delays.DelayAfterAdd},
-		{"deletion in ", g.state.LastDeletion, delays.DelayAfterDelete},
-		{"failure of ", g.state.LastFailure, delays.DelayAfterFailure},
+		{"scale-up of " + name, g.state.LastScaleUp, delays.DelayAfterAdd},
+		{with("deletion", " of ", g.state.DeletionOf) + " in " + name, g.state.LastDeletion, delays.DelayAfterDelete},
+		{with("failure of "+name, ": ", g.state.FailureBy), g.state.LastFailure, delays.DelayAfterFailure},
 	} {
 		if until := pause.stamp.Add(pause.delay); !pause.stamp.IsZero() && until.After(u.now) {
-			return &report.CoolDown{StartedBy: pause.what + name, Until: until}
+			return &report.CoolDown{StartedBy: pause.what, Until: until}
 		}
 	}
 	return nil

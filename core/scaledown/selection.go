@@ -60,6 +60,9 @@ func (u *update) refusal(r *removable, left *headroom) report.Reason {
 	if g.trouble != "" {
 		return report.UnexpectedError{Error: g.trouble}
 	}
+	if n := len(r.onCompletion); n > 0 { // it does not go, so that it takes nothing from those that may
+		return report.BlockedByOnCompletionPod{Pod: nameOf(r.onCompletion[0]), More: n - 1}
+	}
 	if g.size-g.deleting <= g.Min {
 		return report.NodeGroupMinSizeReached{Size: g.size, Deleting: g.deleting, Min: g.Min}
 	}
@@ -72,51 +75,48 @@ func (u *update) refusal(r *removable, left *headroom) report.Reason {
 
 // headroom is how much of each limited resource the cluster can lose.
 type headroom struct {
-	left map[string]int64
+	// usage is what the nodes have that stay, and minimum what they must have; both by resource, for those that are limited.
+	usage, minimum map[string]int64
 	// of remembers the size of the first node of a group, which stands for all of them.
 	of map[cloudprovider.GroupID]map[string]int64
 }
 
 // headroom adds up what all nodes have beyond the minimums (scale-down 3.8.1).
 func (u *update) headroom() *headroom {
-	h := &headroom{left: map[string]int64{}, of: map[cloudprovider.GroupID]map[string]int64{}}
-	limited := false
-	for _, minimum := range u.in.Seen.Limits.Min {
-		limited = limited || minimum > 0
+	h := &headroom{minimum: map[string]int64{}, of: map[cloudprovider.GroupID]map[string]int64{}}
+	for resource, minimum := range u.in.Seen.Limits.Min {
+		if minimum > 0 {
+			h.minimum[resource] = minimum
+		}
 	}
-	if !limited {
+	if len(h.minimum) == 0 {
 		return h
 	}
-	usage := map[string]int64{}
+	h.usage = map[string]int64{}
 	for _, node := range u.in.Snapshot.Nodes() {
 		if node.Labels["type"] == virtualKubelet {
 			continue
 		}
 		for resource, amount := range u.amounts(node, h) {
-			usage[resource] += amount
-		}
-	}
-	for resource, minimum := range u.in.Seen.Limits.Min {
-		if minimum > 0 {
-			h.left[resource] = max(0, usage[resource]-minimum)
+			h.usage[resource] += amount
 		}
 	}
 	return h
 }
 
 // take lowers the headroom by a node, or returns the resources of which there is too little, ascending.
-func (h *headroom) take(amounts map[string]int64) (short []string) {
-	for resource, left := range h.left {
-		if amounts[resource] > left {
-			short = append(short, resource)
+func (h *headroom) take(amounts map[string]int64) (short []report.Minimum) {
+	for _, resource := range slices.Sorted(maps.Keys(h.minimum)) {
+		usage, takes, minimum := h.usage[resource], amounts[resource], h.minimum[resource]
+		if takes > max(0, usage-minimum) {
+			short = append(short, report.Minimum{Resource: resource, Usage: usage, Takes: takes, Min: minimum})
 		}
 	}
-	slices.Sort(short)
 	if len(short) > 0 {
 		return short
 	}
-	for resource := range h.left {
-		h.left[resource] -= amounts[resource]
+	for resource := range h.minimum {
+		h.usage[resource] -= amounts[resource]
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (u *update) amounts(node *corev1.Node, h *headroom) map[string]int64 {
 	return amounts
 }
 
-// wholeGroups keeps of a group that goes as a whole only either all nodes or none, and then leaves out the nodes that wait for
-// a pod to end (scale-down 3.9 and 3.10). Groups that go as a whole come last, by ascending id.
+// wholeGroups keeps of a group that goes as a whole only either all nodes or none (scale-down 3.9). Groups that go as a whole come last, by ascending
+// id.
 func (u *update) wholeGroups(candidates []*removable) []*removable {
 	var single []*removable
 	whole := map[cloudprovider.GroupID][]*removable{}
@@ -166,13 +166,7 @@ func (u *update) wholeGroups(candidates []*removable) []*removable {
 		}
 		out = append(out, nodes...)
 	}
-	return slices.DeleteFunc(out, func(r *removable) bool {
-		if len(r.onCompletion) == 0 {
-			return false
-		}
-		u.keep(r.node, report.BlockedByOnCompletionPod{Pod: nameOf(r.onCompletion[0])})
-		return true
-	})
+	return out
 }
 
 // registered counts the nodes of the group that stand for one of its instances.

@@ -247,7 +247,9 @@ func TestTheClusterKeepsItsMinimum(t *testing.T) {
 	}{
 		"SD109: the second of three nodes is too many": {
 			fleet(1, 1), map[string]int64{"cpu": 101, "memory": 20, "nodes": 2}, "e0/",
-			report.MinimalResourceLimitExceeded{Resources: []string{"cpu", "memory", "nodes"}},
+			report.MinimalResourceLimitExceeded{Resources: []report.Minimum{
+				{Resource: "cpu", Usage: 101, Takes: 1, Min: 101}, {Resource: "memory", Usage: 20, Takes: 10, Min: 20}, {Resource: "nodes", Usage: 2, Takes: 1, Min: 2},
+			}},
 		},
 		"SD110: both of two": {fleet(2, 0), map[string]int64{"cpu": 100, "memory": 10, "nodes": 1}, "e0 e1/", nil},
 		"SD111: either of two is too large": {
@@ -255,13 +257,14 @@ func TestTheClusterKeepsItsMinimum(t *testing.T) {
 				nodes: []simtest.NodeBuilder{node("a", "2"), node("b", "2"), node("z", "1")}, groupOf: map[string]cloudprovider.GroupID{"z": ""},
 				options: map[cloudprovider.GroupID]func(*observation.GroupOptions){"g": noWait},
 			},
-			map[string]int64{"cpu": 4}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"cpu"}},
+			map[string]int64{"cpu": 4}, "/", report.MinimalResourceLimitExceeded{Resources: []report.Minimum{{Resource: "cpu", Usage: 5, Takes: 2, Min: 4}}},
 		},
-		"SD112: the last node":         {fleet(1, 0), map[string]int64{"nodes": 2}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"nodes"}}},
-		"a type of GPU":                {gpus(), map[string]int64{"t4": 2}, "e0/", report.MinimalResourceLimitExceeded{Resources: []string{"t4"}}},
+		"SD112: the last node":         {fleet(1, 0), map[string]int64{"nodes": 2}, "/", lacks(report.Minimum{Resource: "nodes", Usage: 2, Takes: 1, Min: 2})},
+		"a cluster below the minimum":  {fleet(1, 0), map[string]int64{"nodes": 5}, "/", lacks(report.Minimum{Resource: "nodes", Usage: 2, Takes: 1, Min: 5})},
+		"a type of GPU":                {gpus(), map[string]int64{"t4": 2}, "e0/", lacks(report.Minimum{Resource: "t4", Usage: 2, Takes: 2, Min: 2})},
 		"nothing is limited with zero": {fleet(1, 0), map[string]int64{"cpu": 0}, "e0/", nil},
 		"a node that stands for no machine does not count": {
-			virtual(), map[string]int64{"nodes": 2}, "/", report.MinimalResourceLimitExceeded{Resources: []string{"nodes"}},
+			virtual(), map[string]int64{"nodes": 2}, "/", lacks(report.Minimum{Resource: "nodes", Usage: 2, Takes: 1, Min: 2}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,6 +280,10 @@ func TestTheClusterKeepsItsMinimum(t *testing.T) {
 			}
 		})
 	}
+}
+
+func lacks(resource report.Minimum) report.Reason {
+	return report.MinimalResourceLimitExceeded{Resources: []report.Minimum{resource}}
 }
 
 func gpus() world {
@@ -333,8 +340,18 @@ func TestAPodThatHasToEndKeepsItsNode(t *testing.T) {
 		min: map[cloudprovider.GroupID]int{"g": 1}, options: w.options,
 	}
 	p = plan(t, newPlanner(t, defaults()), w, start)
-	if going(p) != "n2/" || codes(p)["n1"] != report.CodeNodeGroupMinSizeReached {
-		t.Errorf("SD208: going %q, verdicts %v", going(p), verdicts(p))
+	if going(p) != "n2/" || codes(p)["n1"] != report.CodeBlockedByOnCompletionPod {
+		t.Errorf("SD208, as amended: going %q, verdicts %v; want that the node that waits takes nothing from the other one", going(p), verdicts(p))
+	}
+	w = world{
+		nodes: []simtest.NodeBuilder{node("n1", "1000m"), node("n2", "1000m"), node("z", "1000m")}, groupOf: map[string]cloudprovider.GroupID{"z": ""},
+		pods: []simtest.PodBuilder{ending("p", "n1"), ending("q", "n1"), pod("r", "100m", "n1"), pod("s", "100m", "n2")},
+		min:  map[cloudprovider.GroupID]int{"g": 1}, options: w.options,
+	}
+	p = plan(t, newPlanner(t, defaults()), w, start)
+	want.More = 1
+	if diff := cmp.Diff(report.Reason(want), verdicts(p)["n1"]); diff != "" || going(p) != "/n2" {
+		t.Errorf("SD208, nodes to drain: going %q, verdict (-want +got):\n%s", going(p), diff)
 	}
 }
 
@@ -415,6 +432,14 @@ func TestCoolDowns(t *testing.T) {
 			state: func(s *clusterstate.State) { s.LastDeletion = start.Add(-time.Minute) },
 			want:  &report.CoolDown{StartedBy: "deletion", Until: start.Add(4 * time.Minute)},
 		},
+		"the nodes that began it are told": {
+			state: func(s *clusterstate.State) { s.LastDeletion, s.DeletionOf = start, "n1 and 2 more" },
+			want:  &report.CoolDown{StartedBy: "deletion of n1 and 2 more", Until: start.Add(5 * time.Minute)},
+		},
+		"so is the error": {
+			state: func(s *clusterstate.State) { s.LastFailure, s.FailureBy = start, "tainting node n1: denied" },
+			want:  &report.CoolDown{StartedBy: "failure: tainting node n1: denied", Until: start.Add(3 * time.Minute)},
+		},
 		"the longest of several is told": {
 			state: func(s *clusterstate.State) {
 				s.LastScaleUp, s.LastFailure, s.LastDeletion = start.Add(-time.Minute), start, start
@@ -480,8 +505,12 @@ func TestEachLocalPauseHoldsItsGroup(t *testing.T) {
 		stamp func(*clusterstate.GroupState, time.Time)
 		delay time.Duration
 	}{
-		"deletion in g": {func(g *clusterstate.GroupState, at time.Time) { g.LastDeletion = at }, 7 * time.Minute},
-		"failure of g":  {func(g *clusterstate.GroupState, at time.Time) { g.LastFailure = at }, 3 * time.Minute},
+		"deletion in g":       {func(g *clusterstate.GroupState, at time.Time) { g.LastDeletion = at }, 7 * time.Minute},
+		"failure of g":        {func(g *clusterstate.GroupState, at time.Time) { g.LastFailure = at }, 3 * time.Minute},
+		"deletion of n1 in g": {func(g *clusterstate.GroupState, at time.Time) { g.LastDeletion, g.DeletionOf = at, "n1" }, 7 * time.Minute},
+		"failure of g: n1: denied": {
+			func(g *clusterstate.GroupState, at time.Time) { g.LastFailure, g.FailureBy = at, "n1: denied" }, 3 * time.Minute,
+		},
 		"scale-up of g": {func(g *clusterstate.GroupState, at time.Time) { g.LastScaleUp = at }, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -585,9 +614,9 @@ func TestTheListOfUnneededNodesGrowsByTwiceTheParallelism(t *testing.T) {
 	w := fleet(700, 0)
 	delete(w.options, "g")
 	planner := newPlanner(t, defaults())
-	for i := range 4 {
+	for i := range 33 {
 		p := plan(t, planner, w, start.Add(time.Duration(i)*10*time.Second))
-		if got, want := len(p.Unneeded), 20*(i+1); got != want {
+		if got, want := len(p.Unneeded), min(20*(i+1), 610); got != want {
 			t.Errorf("SD207: plan %d finds %d nodes, want %d", i+1, got, want)
 		}
 	}
