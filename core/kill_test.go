@@ -263,8 +263,8 @@ func TestWhateverBefallsAWriteTheStoryEndsTheSame(t *testing.T) {
 
 	points := map[string]int{}
 	every, statuses := 1, 0
-	if testing.Short() {
-		every = 5
+	if slow || testing.Short() {
+		every = 4
 	}
 	for at := 1; at <= len(counted.writes); at += every {
 		if strings.HasSuffix(counted.writes[at-1], "status") { // most of them come while nothing else happens
