@@ -24,10 +24,11 @@ func TestAScaleUpIsSpreadOverGroupsWhoseNodesAreAlike(t *testing.T) {
 			Labels: map[string]string{"eks.amazonaws.com/nodegroup": "zone-" + zone}, // tells groups apart and nothing else
 		}))
 	}
-	other := s.group(cluster.NodeGroup{Name: "other", Type: "m5.large", Max: 5, Timing: slow, Labels: map[string]string{"team": "other"}})
+	other := s.group(cluster.NodeGroup{Name: "other", Type: "m5.large", Max: 2, // too few for all pods, so that the expander never takes it alone
+		Timing: slow, Labels: map[string]string{"team": "other"}})
 	s.deployment("web", 6, "1200m", "1Gi")
 	s.waitUnschedulable("web", 6)
-	s.installed("ca", "--scale-down-unneeded-time=10m", "--balance-similar-node-groups")
+	s.installed("ca", "--scale-down-unneeded-time=10m", "--balance-similar-node-groups", "--expander=most-pods")
 	s.waitRunning("web", 6)
 	for _, group := range groups {
 		if got := wanted(s.purchases(group)); len(got) != 1 || got[0] != "2" {
