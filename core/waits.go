@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"time"
 
 	"example.com/cluster-autoscaler/core/report"
@@ -37,43 +38,54 @@ func (w *waits) note(r report.Report) (ended []removal, longest time.Duration) {
 	for i := range r.ScaleDown.Started {
 		started[r.ScaleDown.Started[i].Node] = true
 	}
-	now := make(map[string]removableNode, len(r.ScaleDown.Unneeded))
+	before := w.removable
+	w.removable = make(map[string]removableNode, len(r.ScaleDown.Unneeded))
 	for _, node := range r.ScaleDown.Unneeded {
-		known := w.removable[node.Node]
-		now[node.Node] = removableNode{due: node.Since.Add(node.Needed), held: known.held}
+		now := removableNode{due: node.Since.Add(node.Needed), held: before[node.Node].held}
 		if started[node.Node] {
-			ended = append(ended, removal{deleted: true, reason: known.held, took: r.At.Sub(now[node.Node].due)})
-			delete(now, node.Node)
-			delete(w.removable, node.Node)
+			ended = append(ended, removal{deleted: true, reason: now.held, took: r.At.Sub(now.due)})
+		} else {
+			w.removable[node.Node] = now
 		}
 	}
-	passed := map[string]time.Time{}
 	for _, kept := range r.ScaleDown.Kept {
-		code := kept.Reason.Code()
-		if node, removable := now[kept.Node]; removable && !ownReason(code) && code != report.CodeNotUnneededLongEnough && code != report.CodeNotUnreadyLongEnough {
-			node.held = string(code)
-			now[kept.Node] = node
-		}
-		if before, waited := w.removable[kept.Node]; waited {
-			if _, still := now[kept.Node]; !still && code != report.CodeNotReached { // its timer is over, too
-				why := before.held
-				if !ownReason(code) {
-					why = string(code)
-				}
-				ended = append(ended, removal{reason: why, took: r.At.Sub(before.due)})
-			} else if !still {
-				now[kept.Node] = before
-			}
+		if over := w.keep(kept, before, r.At); over != nil {
+			ended = append(ended, *over)
 		}
 	}
+	passed := make(map[string]time.Time, len(r.ScaleDown.Unreached))
 	for _, name := range r.ScaleDown.Unreached {
 		passed[name] = r.At
-		if since, before := w.passed[name]; before {
+		if since, known := w.passed[name]; known {
 			passed[name] = since
 		}
 	}
-	w.removable, w.passed = now, passed
+	w.passed = passed
 	return ended, w.longest(r.At)
+}
+
+// keep takes in why a node stays. It returns the wait of a node that could have gone before and cannot any more; nil: none is over.
+func (w *waits) keep(kept report.NodeVerdict, before map[string]removableNode, at time.Time) *removal {
+	code := kept.Reason.Code()
+	reason := "" // as the metric knows it
+	if !ownReason(code) && code != report.CodeNotUnneededLongEnough && code != report.CodeNotUnreadyLongEnough {
+		reason = string(code)
+	}
+	if now, removable := w.removable[kept.Node]; removable {
+		now.held = cmp.Or(reason, now.held)
+		w.removable[kept.Node] = now
+		return nil
+	}
+	was, waited := before[kept.Node]
+	switch {
+	case !waited:
+		return nil
+	case code == report.CodeNotReached: // its timer goes on
+		w.removable[kept.Node] = was
+		return nil
+	default:
+		return &removal{reason: cmp.Or(reason, was.held), took: at.Sub(was.due)}
+	}
 }
 
 func (w *waits) longest(at time.Time) (longest time.Duration) {

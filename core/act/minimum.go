@@ -12,11 +12,7 @@ import (
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/core/scaledown"
-	"example.com/cluster-autoscaler/simulator/gpu"
 )
-
-// virtualKubelet is the value of the label "type" on nodes without a machine; they count for no limit.
-const virtualKubelet = "virtual-kubelet"
 
 // minimums takes the cluster-wide minimums from the command line's options.
 func minimums(from config.Limits) map[string]int64 {
@@ -66,10 +62,10 @@ func (a *Actuator) reserve(ctx context.Context) *reserve {
 		going[deletion.Node] = true
 	}
 	for _, node := range nodes {
-		if going[node.Name] || node.Labels["type"] == virtualKubelet {
+		if going[node.Name] {
 			continue
 		}
-		amounts := r.amounts(node)
+		amounts := scaledown.Amounts(node, r.gpuLabel)
 		for resource := range r.left {
 			r.left[resource] += amounts[resource]
 		}
@@ -82,7 +78,7 @@ func (r *reserve) take(node *corev1.Node) report.Reason {
 	if r.closed != nil {
 		return r.closed
 	}
-	amounts := r.amounts(node)
+	amounts := scaledown.Amounts(node, r.gpuLabel)
 	var short []report.Minimum
 	for _, resource := range slices.Sorted(maps.Keys(r.left)) {
 		if amounts[resource] > 0 && amounts[resource] > r.left[resource] {
@@ -101,23 +97,11 @@ func (r *reserve) take(node *corev1.Node) report.Reason {
 
 // giveBack takes back that the node goes.
 func (r *reserve) giveBack(node *corev1.Node) {
-	for resource, amount := range r.amounts(node) {
+	for resource, amount := range scaledown.Amounts(node, r.gpuLabel) {
 		if _, limited := r.left[resource]; limited {
 			r.left[resource] += amount
 		}
 	}
-}
-
-// amounts is what a node contributes: whole cores, bytes of memory, one node, and accelerators by their type.
-func (r *reserve) amounts(node *corev1.Node) map[string]int64 {
-	amounts := map[string]int64{"cpu": node.Status.Capacity.Cpu().Value(), "memory": node.Status.Capacity.Memory().Value(), "nodes": 1}
-	if kind := node.Labels[r.gpuLabel]; kind != "" {
-		if name, has := gpu.ResourceOf(node, r.gpuLabel); has {
-			count := node.Status.Allocatable[name]
-			amounts[kind] = count.Value()
-		}
-	}
-	return amounts
 }
 
 // spare sorts out the candidates without which the cluster would fall below one of its minimums. Of a group that goes as a whole only, all go or

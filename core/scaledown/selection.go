@@ -94,9 +94,6 @@ func (u *update) headroom() *headroom {
 	}
 	h.usage = map[string]int64{}
 	for _, node := range u.in.Snapshot.Nodes() {
-		if node.Labels["type"] == virtualKubelet {
-			continue
-		}
 		for resource, amount := range u.amounts(node, h) {
 			h.usage[resource] += amount
 		}
@@ -121,23 +118,33 @@ func (h *headroom) take(amounts map[string]int64) (short []report.Minimum) {
 	return nil
 }
 
-// amounts is what a node contributes: whole cores, bytes of memory, one node, and accelerators by their type.
+// amounts is what a node counts for the limits of the cluster; the first node of a group stands for all of them.
 func (u *update) amounts(node *corev1.Node, h *headroom) map[string]int64 {
 	id, member := u.in.Seen.Members[node.Name]
 	if known := h.of[id]; member && known != nil {
 		return known
 	}
+	amounts := Amounts(node, u.in.Seen.GPULabel)
+	if member {
+		h.of[id] = amounts
+	}
+	return amounts
+}
+
+// Amounts is what a node counts for the limits of the cluster: whole cores, bytes of memory, one node, and accelerators by their type, which is the value of
+// gpuLabel; an empty gpuLabel means none. The result is nil for a node that stands for no machine (scale-down 3.8.1).
+func Amounts(node *corev1.Node, gpuLabel string) map[string]int64 {
+	if node.Labels["type"] == virtualKubelet {
+		return nil
+	}
 	amounts := map[string]int64{
 		"cpu": node.Status.Capacity.Cpu().Value(), "memory": node.Status.Capacity.Memory().Value(), "nodes": 1,
 	}
-	if kind := node.Labels[u.in.Seen.GPULabel]; kind != "" {
-		if name, has := gpu.ResourceOf(node, u.in.Seen.GPULabel); has {
+	if kind := node.Labels[gpuLabel]; kind != "" {
+		if name, has := gpu.ResourceOf(node, gpuLabel); has {
 			count := node.Status.Allocatable[name]
 			amounts[kind] = count.Value()
 		}
-	}
-	if member {
-		h.of[id] = amounts
 	}
 	return amounts
 }
