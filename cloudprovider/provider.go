@@ -131,3 +131,10 @@ type Limiter interface {
 	// ResourceLimits returns the limits to use, given those of the flags.
 	ResourceLimits(defaults ResourceLimits) ResourceLimits
 }
+
+// Notifier is the ability to tell the operator what came up in the cloud between two iterations.
+type Notifier interface {
+	// Notices hands over what came up since the call before, each once, the oldest first; nil: nothing did. The provider notes a thing when it
+	// begins, changes or is over, not each time it is seen again, and keeps a bounded number while nobody asks. It answers at once.
+	Notices() []Notice
+}

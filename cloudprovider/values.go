@@ -198,3 +198,16 @@ type GroupError struct {
 type ResourceLimits struct {
 	Min, Max map[string]int64
 }
+
+// Notice is something about the cloud that the operator has to know or put right. It becomes a line of the log and, with a Reason, an event about the
+// autoscaler's status.
+type Notice struct {
+	// Reason is the reason of the event, one word in upper camel case that begins with the provider's name, for example AWSLaunchFailed; empty: no event.
+	Reason string
+	// Group is what the notice is about; empty: the whole cloud.
+	Group GroupID
+	// Message is one sentence for people. Core puts the name of the group before it.
+	Message string
+	// Normal is true for what is no trouble, such as the end of one.
+	Normal bool
+}
