@@ -28,6 +28,9 @@ type GroupState struct {
 	Autoprovisioned bool
 	// Suspended says why the cloud would not carry out a write to this group at present; empty: it would.
 	Suspended string
+	// Held says why no machine of the group should be ended by choice at present, such as an update that replaces them one by one; empty: they may. The
+	// group may grow all the same, and machines that failed or never became nodes are ended.
+	Held string
 	// Debug is one line for logs.
 	Debug string
 }
@@ -42,6 +45,10 @@ type Instance struct {
 	Placeholder bool
 	// Error says why the machine will not come or will not work; nil: nothing is wrong.
 	Error *InstanceError
+	// Held says why the machine is not to be ended by choice, such as that an operator has taken it out of service; empty: it may.
+	Held string
+	// Doomed says why the cloud is about to end the machine by itself; empty: it is not known to be. Nothing is moved to such a machine.
+	Doomed string
 	// Zone and Type describe the machine where the cloud knows; empty: unknown.
 	Zone, Type string
 	// RequestedAt is when the machine was asked for, if the cloud knows; zero: unknown.
