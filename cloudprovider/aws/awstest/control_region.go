@@ -79,7 +79,7 @@ func (s *Server) Deny(actions ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range actions {
-		s.denied[a] = true
+		s.world.denied[a] = true
 	}
 }
 
@@ -88,7 +88,7 @@ func (s *Server) Allow(actions ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range actions {
-		delete(s.denied, a)
+		delete(s.world.denied, a)
 	}
 }
 

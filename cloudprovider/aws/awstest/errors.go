@@ -11,6 +11,7 @@ type apiError struct {
 	status  int
 	code    string
 	message string
+	header  map[string]string
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("%d %s: %s", e.status, e.code, e.message) }
@@ -35,8 +36,15 @@ func asAPIError(err error) *apiError {
 
 // throttled is how the service answers when it is asked too often.
 func throttled(s Service) *apiError {
-	if s == EC2 {
+	switch s {
+	case EC2:
 		return &apiError{status: http.StatusServiceUnavailable, code: "RequestLimitExceeded", message: "Request limit exceeded."}
+	case EKS:
+		return &apiError{status: http.StatusTooManyRequests, code: "ThrottlingException", message: "Rate exceeded"}
+	case Pricing:
+		return &apiError{status: http.StatusBadRequest, code: "ThrottlingException", message: "Rate exceeded"}
+	case Metadata, ContainerCredentials:
+		return &apiError{status: http.StatusTooManyRequests, code: "TooManyRequests", message: "Too Many Requests"}
 	}
 	return &apiError{status: http.StatusBadRequest, code: "Throttling", message: "Rate exceeded"}
 }
@@ -44,7 +52,14 @@ func throttled(s Service) *apiError {
 // broken is how the service answers with a 5xx status.
 func broken(s Service, status int) *apiError {
 	e := &apiError{status: status, code: "InternalFailure", message: "The request processing has failed because of an unknown error, exception or failure."}
+	json := s == EKS || s == Pricing
 	switch {
+	case status == http.StatusServiceUnavailable && json:
+		e.code, e.message = "ServiceUnavailableException", "The service is unavailable. Back off and retry the operation."
+	case s == EKS:
+		e.code, e.message = "ServerException", "These errors are usually caused by a server-side issue."
+	case s == Pricing:
+		e.code, e.message = "InternalErrorException", "An error on the server occurred during the processing of your request. Try again later."
 	case status == http.StatusServiceUnavailable && s == EC2:
 		e.code, e.message = "Unavailable", "The server is overloaded and can't handle the request."
 	case status == http.StatusServiceUnavailable:

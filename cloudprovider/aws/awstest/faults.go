@@ -15,7 +15,7 @@ const Always = -1
 type Fault struct {
 	Service Service
 	Action  string
-	Group   string // requests that name this group or one of its instances
+	Group   string // requests that name this group, one of its instances or its EKS node group
 	Skip    int    // let this many matching requests pass first
 	Count   int    // how many it then hits; 0: one; Always: all
 	Effect  Effect
@@ -55,7 +55,8 @@ type ErrorAnswer struct {
 	Status  int // HTTP status; 0: 500
 	Code    string
 	Message string
-	Side    Side // AfterEffect: the action is carried out, and the error is a lie
+	Header  map[string]string // further headers of the answer; nil: none
+	Side    Side              // AfterEffect: the action is carried out, and the error is a lie
 }
 
 func (e ErrorAnswer) prepare(plan *interception, _ *Server, service Service) {
@@ -67,6 +68,7 @@ func (e ErrorAnswer) prepare(plan *interception, _ *Server, service Service) {
 	if e.Code == "" {
 		answer = broken(service, status)
 	}
+	answer.header = e.Header
 	if e.Side == AfterEffect {
 		plan.mask = answer
 	} else if plan.refuse == nil {
@@ -74,7 +76,7 @@ func (e ErrorAnswer) prepare(plan *interception, _ *Server, service Service) {
 	}
 }
 
-// Throttle refuses the request as asked too often: Throttling, or EC2's RequestLimitExceeded.
+// Throttle refuses the request as asked too often: Throttling, EC2's RequestLimitExceeded, or ThrottlingException of the JSON services.
 type Throttle struct{}
 
 func (Throttle) prepare(plan *interception, _ *Server, service Service) {
@@ -123,8 +125,9 @@ func (Truncate) prepare(plan *interception, _ *Server, _ Service) { plan.truncat
 // RawAnswer carries the action out and answers with something else: an empty body, HTML of a proxy, a wrong content type.
 type RawAnswer struct {
 	Status      int    // 0: 200
-	ContentType string // empty: text/xml
+	ContentType string // empty: the service's own
 	Body        string
+	Header      map[string]string // further headers, for example X-Amz-Retry-After
 }
 
 func (r RawAnswer) prepare(plan *interception, _ *Server, _ Service) { plan.raw = &r }
@@ -195,6 +198,9 @@ func (s *Server) intercept(r request) interception {
 		if g, _ := s.world.find(id); g != nil {
 			groups = append(groups, g.Name)
 		}
+	}
+	if r.service == EKS {
+		groups = append(groups, s.world.groupsOf(nodegroupKey{r.params.value("name"), r.params.value("nodegroupName")})...)
 	}
 	var plan interception
 	for _, f := range s.faults {

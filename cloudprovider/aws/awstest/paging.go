@@ -72,10 +72,18 @@ func (c *call) openToken(token string) (string, error) {
 	issued, after, ok := strings.Cut(rest, "|")
 	nanos, numberErr := strconv.ParseInt(issued, 36, 64)
 	if err != nil || numberErr != nil || !ok || action != c.action {
-		return "", failure(http.StatusBadRequest, "InvalidNextToken", "The specified token is not valid.")
+		return "", c.badToken("InvalidNextToken", "The specified token is not valid.")
 	}
 	if c.w.cfg.TokenLifetime > 0 && c.w.now.Sub(time.Unix(0, nanos)) > c.w.cfg.TokenLifetime {
-		return "", failure(http.StatusBadRequest, "InvalidNextToken", "The specified token has expired.")
+		return "", c.badToken("ExpiredNextToken", "The specified token has expired.")
 	}
 	return after, nil
+}
+
+// badToken is the answer to a token that can't be used. Only the JSON services tell an expired one from a wrong one.
+func (c *call) badToken(code, message string) error {
+	if c.service == Pricing {
+		return failure(http.StatusBadRequest, code+"Exception", "%s", message)
+	}
+	return failure(http.StatusBadRequest, "InvalidNextToken", "%s", message)
 }

@@ -9,14 +9,18 @@ import (
 	"strings"
 )
 
-// Service is one of the AWS services, by its signing name.
+// Service is one of the AWS services, by its signing name, or one of the two places on a machine that hand out credentials.
 type Service string
 
 // The services that are served.
 const (
-	AutoScaling Service = "autoscaling"
-	EC2         Service = "ec2"
-	STS         Service = "sts"
+	AutoScaling          Service = "autoscaling"
+	EC2                  Service = "ec2"
+	STS                  Service = "sts"
+	EKS                  Service = "eks"
+	Pricing              Service = "pricing"
+	Metadata             Service = "imds"         // instance metadata: SetMetadata
+	ContainerCredentials Service = "pod-identity" // the container credentials endpoint: SetContainerCredentials
 )
 
 // serviceOf finds the service by the Version parameter of the query protocols.
@@ -44,7 +48,7 @@ func (s Service) namespace() string {
 	}
 }
 
-// params are the decoded form parameters of a query request.
+// params are the decoded form parameters of a query request. Requests of the JSON services are put into the same form.
 type params url.Values
 
 // value is a parameter's value; empty when it is missing.
@@ -79,7 +83,7 @@ func (p params) filters(s Service) []filter {
 	return all
 }
 
-// request is a query request as it came in.
+// request is a request as it came in.
 type request struct {
 	service    Service
 	action     string
@@ -99,8 +103,8 @@ type credential struct {
 // maxBody is the largest request body that is read; the SDK's largest are a few kilobytes.
 const maxBody = 1 << 20
 
-// readRequest decodes a request. It must be a POST with a form body that has Action and Version.
-func readRequest(r *http.Request) (request, error) {
+// readForm decodes a request of a query protocol. It must be a POST with a form body that has Action and Version.
+func readForm(r *http.Request) (request, error) {
 	if r.Method != http.MethodPost {
 		return request{}, failure(http.StatusMethodNotAllowed, "InvalidRequest", "Method %s isn't served; want POST.", r.Method)
 	}

@@ -14,10 +14,19 @@ type answer struct {
 	code        string // of an error
 	message     string
 	contentType string
+	errorType   string // header X-Amzn-Errortype of the JSON services
+	header      map[string]string
 	requestID   string
 	body        []byte
 	dropped     bool // nothing goes back
 	truncated   bool // half of the body goes back
+}
+
+// content is what an action has to say, in one of the three forms.
+type content struct {
+	xml   []element
+	json  any
+	plain RawAnswer
 }
 
 // call is a request that is being carried out.
@@ -36,8 +45,11 @@ type call struct {
 
 // invalid is the service's error for a parameter that makes no sense.
 func (c *call) invalid(format string, args ...any) error {
-	if c.service == EC2 {
+	switch c.service {
+	case EC2:
 		return failure(http.StatusBadRequest, "InvalidParameterValue", format, args...)
+	case Pricing, EKS:
+		return failure(http.StatusBadRequest, "InvalidParameterException", format, args...)
 	}
 	return validation(format, args...)
 }
@@ -95,7 +107,7 @@ func (s *Server) answer(ctx context.Context, req request, err error, logged *Cal
 	if plan.refuse != nil {
 		return failed(req, plan.refuse)
 	}
-	content, err := s.perform(act, req, plan, logged)
+	said, err := s.perform(act, req, plan, logged)
 	if !passed(ctx, plan.after) || plan.dropLast {
 		return answer{dropped: true}
 	}
@@ -107,8 +119,21 @@ func (s *Server) answer(ctx context.Context, req request, err error, logged *Cal
 	case plan.raw != nil:
 		return plan.raw.answer(req)
 	}
-	body := frame(req, act, content).without(plan.omit).document()
-	return answer{status: http.StatusOK, contentType: "text/xml", requestID: req.id, body: body, truncated: plan.truncate}
+	a := said.answer(req, act, plan.omit)
+	a.truncated = plan.truncate
+	return a
+}
+
+// answer renders what an action had to say, without the elements of the given names.
+func (c content) answer(req request, act action, omit []string) answer {
+	switch {
+	case act.json != nil:
+		return answer{status: http.StatusOK, contentType: req.service.contentType(), requestID: req.id, body: jsonDocument(without(c.json, omit))}
+	case act.plain != nil:
+		return c.plain.answer(req)
+	}
+	body := frame(req, act, c.xml).without(omit).document()
+	return answer{status: http.StatusOK, contentType: req.service.contentType(), requestID: req.id, body: body}
 }
 
 // passed waits for all waits; false: the client is gone.
@@ -122,7 +147,7 @@ func passed(ctx context.Context, waits []func(context.Context) bool) bool {
 }
 
 // perform runs the action on the world of this moment and logs its effect.
-func (s *Server) perform(act action, req request, plan interception, logged *Call) ([]element, error) {
+func (s *Server) perform(act action, req request, plan interception, logged *Call) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.nudge()
@@ -133,7 +158,7 @@ func (s *Server) perform(act action, req request, plan interception, logged *Cal
 		request: req, w: s.world, at: at, groups: s.world.viewAt(at), pageSize: plan.pageSize, eventsAt: len(s.world.events),
 	}
 	s.world.call = req.number
-	content, err := act.run(c)
+	said, err := act.do(c)
 	s.world.settle(now)
 	s.world.call = 0
 	if c.target != nil && err == nil {
@@ -141,7 +166,7 @@ func (s *Server) perform(act action, req request, plan interception, logged *Cal
 		logged.Change.Time = s.world.now
 	}
 	s.broadcast()
-	return content, err
+	return said, err
 }
 
 // frame puts the content of an answer into the service's envelope.
@@ -161,20 +186,32 @@ func frame(req request, act action, content []element) element {
 
 // failed is an error answer.
 func failed(req request, e *apiError) answer {
-	return answer{
-		status: e.status, code: e.code, message: e.message, contentType: "text/xml", requestID: req.id,
-		body: e.xml(req.service, req.id).document(),
+	a := answer{
+		status: e.status, code: e.code, message: e.message, contentType: req.service.contentType(), requestID: req.id, header: e.header,
 	}
+	switch req.service {
+	case EKS:
+		a.errorType, a.body = e.code, jsonDocument(map[string]any{"message": e.message})
+	case Pricing:
+		a.body = jsonDocument(map[string]any{"__type": e.code, "message": e.message})
+	case ContainerCredentials:
+		a.body = jsonDocument(map[string]any{"code": e.code, "message": e.message})
+	case Metadata:
+		a.body = []byte(e.message)
+	default:
+		a.body = e.xml(req.service, req.id).document()
+	}
+	return a
 }
 
 // answer is the raw answer to a request.
 func (r RawAnswer) answer(req request) answer {
-	a := answer{status: r.Status, contentType: r.ContentType, requestID: req.id, body: []byte(r.Body)}
+	a := answer{status: r.Status, contentType: r.ContentType, requestID: req.id, body: []byte(r.Body), header: r.Header}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	if a.contentType == "" {
-		a.contentType = "text/xml"
+		a.contentType = req.service.contentType()
 	}
 	return a
 }
@@ -189,6 +226,12 @@ func (a answer) send(w http.ResponseWriter, now time.Time) {
 	header.Set("Content-Type", a.contentType)
 	header.Set("X-Amzn-Requestid", a.requestID)
 	header.Set("Date", now.UTC().Format(http.TimeFormat))
+	if a.errorType != "" {
+		header.Set("X-Amzn-Errortype", a.errorType)
+	}
+	for key, value := range a.header {
+		header.Set(key, value)
+	}
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
 	body := a.body

@@ -26,7 +26,6 @@ type Server struct {
 	mu          sync.Mutex // guards all below
 	world       *world
 	credentials Credentials
-	denied      map[string]bool
 	faults      []*Fault
 	calls       []*Call
 	callSerial  int
@@ -50,7 +49,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	return &Server{
 		cfg: cfg, actions: actions(), closing: make(chan struct{}), wake: make(chan struct{}, 1),
-		world: w, denied: map[string]bool{}, changed: make(chan struct{}),
+		world: w, changed: make(chan struct{}),
 	}, nil
 }
 

@@ -15,12 +15,26 @@ type world struct {
 	cfg Config
 	now time.Time // how far the world has got
 
+	born time.Time
+
 	types     catalog
 	templates map[string]LaunchTemplate // by id
 	configs   map[string]LaunchConfiguration
 	images    map[string]Image
 	aliases   map[string]string // parameter name of resolve:ssm: → AMI id
 	stock     []StockRule
+
+	nodegroups map[nodegroupKey]storedNodegroup
+	prices     map[priceKey]Price
+	spotPrices map[spotPool][]spotRecord // oldest first; only those that were set
+	notOffered map[place]bool
+
+	denied     map[string]bool    // permissions
+	roles      map[string]Role    // by ARN
+	sessions   map[string]session // by access key
+	metadata   *InstanceMetadata
+	imdsTokens map[string]time.Time // when each is over
+	containers *ContainerRole
 
 	groups  map[string]*group
 	deleted []*activity   // activities of groups that are gone
@@ -81,9 +95,12 @@ func newWorld(cfg Config, now time.Time) (*world, error) {
 		return nil, err
 	}
 	return &world{
-		cfg: cfg, now: now, types: types,
+		cfg: cfg, now: now, born: now, types: types,
 		templates: map[string]LaunchTemplate{}, configs: map[string]LaunchConfiguration{},
 		images: map[string]Image{}, aliases: map[string]string{},
+		nodegroups: map[nodegroupKey]storedNodegroup{}, denied: map[string]bool{},
+		prices: map[priceKey]Price{}, spotPrices: map[spotPool][]spotRecord{}, notOffered: map[place]bool{},
+		roles: map[string]Role{}, sessions: map[string]session{}, imdsTokens: map[string]time.Time{},
 		groups: map[string]*group{}, dirty: map[string]bool{}, serials: map[string]int{},
 		history: []moment{{groups: map[string]*groupView{}}},
 	}, nil
