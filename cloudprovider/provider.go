@@ -101,6 +101,13 @@ type Pricer interface {
 	PodPricePerHour(pod *corev1.Pod) (float64, error)
 }
 
+// GroupPricer is the ability of a Pricer to tell what a group buys next: machines that look the same may be bought in several ways.
+type GroupPricer interface {
+	// GroupPricePerHour is the price for one hour of the next node of the group, of which node is an example without a machine behind it. An unknown
+	// group leaves the node alone to go by. Errors are those of NodePricePerHour.
+	GroupPricePerHour(group GroupID, node *corev1.Node) (float64, error)
+}
+
 // AtomicIncreaser is the ability of a NodeGroup to grow by all or nothing.
 type AtomicIncreaser interface {
 	// IncreaseSizeAtomically is IncreaseSize, except that granted is delta or 0.

@@ -27,6 +27,8 @@ const (
 // prices is the strategy "price": it keeps the options that cost least for what their pods are worth, on nodes of a size that suits the cluster.
 type prices struct {
 	of cloudprovider.Pricer
+	// byGroup is nil where prices depend on the node alone.
+	byGroup cloudprovider.GroupPricer
 	// gpuLabel marks nodes with accelerators; empty: no label does.
 	gpuLabel string
 	state    condition
@@ -46,7 +48,18 @@ func newPrices(cloud cloudprovider.CloudProvider) (strategy, error) {
 	if labeler, ok := cloud.(cloudprovider.GPULabeler); ok {
 		p.gpuLabel = labeler.GPULabel()
 	}
+	if byGroup, ok := cloud.(cloudprovider.GroupPricer); ok {
+		p.byGroup = byGroup
+	}
 	return p.keep, nil
+}
+
+// node is the price of one new node of the option.
+func (p *prices) node(o Option) (float64, error) {
+	if p.byGroup != nil {
+		return p.byGroup.GroupPricePerHour(o.Group, o.Node)
+	}
+	return p.of.NodePricePerHour(o.Node)
 }
 
 func (p *prices) keep(_ context.Context, asked Question) answer {
@@ -122,7 +135,7 @@ func (p *prices) score(o Option, clusterNodes int, b bill) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	node, err := p.of.NodePricePerHour(o.Node)
+	node, err := p.node(o)
 	if err != nil {
 		return 0, err
 	}
