@@ -79,6 +79,7 @@ type Cloud struct {
 	AutoDiscovery         []string // discovery rules, one element per flag; --node-group-auto-discovery
 	ClusterName           string   // read by no cloud that is linked today; --cluster-name
 	AWSStaticInstanceList bool     // never ask EC2 for instance types; --aws-use-static-instance-list
+	AWSPriceOverrides     string   // file with prices that AWS doesn't tell; "" means none; --aws-price-overrides
 }
 
 // Loop is the rhythm of the iterations and what health says about them.

@@ -42,6 +42,8 @@ func cloudFlags() []Flag {
 			Help: "Rule by which node groups are found."},
 		{Name: "aws-use-static-instance-list", Type: TypeBool, Default: "false", bind: func(d *draft) any { return &d.opts.Cloud.AWSStaticInstanceList },
 			Help: "AWS: use the instance types built into the binary instead of asking EC2 for them."},
+		{Name: "aws-price-overrides", Type: TypeString, Own: true, bind: func(d *draft) any { return &d.opts.Cloud.AWSPriceOverrides },
+			Help: "AWS: file, YAML or JSON, with prices and discounts that AWS's price lists do not tell, for the expander price."},
 		{Name: "cluster-name", Type: TypeString, State: StateOtherCloud, Note: "Magnum, Brightbox, Equinix Metal, Cherry Servers",
 			bind: func(d *draft) any { return &d.opts.Cloud.ClusterName },
 			Help: "Name of the cluster."},
