@@ -40,6 +40,8 @@ func actions() map[actionName]action {
 		{AutoScaling, "DescribeLaunchConfigurations"}:        {run: describeLaunchConfigurations},
 		{AutoScaling, "DescribeScalingActivities"}:           {run: describeScalingActivities},
 		{AutoScaling, "DescribeTags"}:                        {run: describeTags},
+		{AutoScaling, "DescribeWarmPool"}:                    {run: describeWarmPool},
+		{AutoScaling, "LaunchInstances"}:                     {run: launchInstances, write: true},
 		{AutoScaling, "SetDesiredCapacity"}:                  {run: setDesiredCapacity, write: true, silent: true},
 		{AutoScaling, "SetInstanceProtection"}:               {run: setInstanceProtection, write: true},
 		{AutoScaling, "TerminateInstanceInAutoScalingGroup"}: {run: terminateInstanceInAutoScalingGroup, write: true},

@@ -15,6 +15,8 @@ const (
 	ActivitySuccessful ActivityStatus = "Successful"
 	ActivityFailed     ActivityStatus = "Failed"
 	ActivityCancelled  ActivityStatus = "Cancelled"
+
+	ActivityMidLifecycleAction ActivityStatus = "MidLifecycleAction" // a lifecycle hook is waited for
 )
 
 // activity is one scaling activity. It is changed until it ends; reads of the past are answered from its times.
@@ -35,6 +37,11 @@ type activity struct {
 	status     ActivityStatus
 	message    string
 	progress   int // while in progress
+
+	hookAt     time.Time      // since when a lifecycle hook is waited for; zero: none is
+	unfinished ActivityStatus // instead of InProgress
+	rawDetails string         // instead of those made from subnet and zone
+	wordy      bool           // verb is the whole description
 }
 
 // finish ends the activity, once.
@@ -47,6 +54,8 @@ func (a *activity) finish(at time.Time, status ActivityStatus, message string) {
 // description is the text at a moment: it names the instance as soon as there is one.
 func (a *activity) description(at time.Time) string {
 	switch {
+	case a.wordy:
+		return a.verb
 	case a.instanceID != "" && !a.namedAt.After(at):
 		return a.verb + ": " + a.instanceID
 	case a.status == ActivityFailed && !a.end.After(at):
@@ -70,7 +79,7 @@ func (a *activity) xml(at time.Time) []element {
 		fields = append(fields, text("AutoScalingGroupState", "Deleted"))
 	}
 	if a.end.IsZero() || a.end.After(at) {
-		return append(fields, text("StatusCode", string(ActivityInProgress)), number("Progress", a.progress))
+		return append(fields, text("StatusCode", string(a.statusAt(at))), number("Progress", a.progress))
 	}
 	return append(fields, text("StatusCode", string(a.status)), optional("StatusMessage", a.message),
 		text("EndTime", timestamp(a.end)), number("Progress", 100))
@@ -78,14 +87,22 @@ func (a *activity) xml(at time.Time) []element {
 
 // statusAt is the status code at a moment.
 func (a *activity) statusAt(at time.Time) ActivityStatus {
-	if a.end.IsZero() || a.end.After(at) {
-		return ActivityInProgress
+	switch {
+	case !a.end.IsZero() && !a.end.After(at):
+		return a.status
+	case a.unfinished != "":
+		return a.unfinished
+	case !a.hookAt.IsZero() && !a.hookAt.After(at):
+		return ActivityMidLifecycleAction
 	}
-	return a.status
+	return ActivityInProgress
 }
 
 // details is the JSON text that the service puts into Details.
 func (a *activity) details() string {
+	if a.rawDetails != "" {
+		return a.rawDetails
+	}
 	details := map[string]string{}
 	if a.subnet != "" {
 		details["Subnet ID"] = a.subnet

@@ -76,6 +76,13 @@ func (g *groupView) xml(c *call) []element {
 			instances.children = append(instances.children, node("member", m.xml()...))
 		}
 	}
+	zones, protection, warmSize := texts("AvailabilityZones", "member", g.Zones), optional("DeletionProtection", g.DeletionProtection), element{}
+	if g.ZoneIDsOnly {
+		zones = element{}
+	}
+	if g.WarmPool != nil {
+		warmSize = number("WarmPoolSize", len(g.warm))
+	}
 	tags := node("Tags")
 	for _, t := range g.sortedTags() {
 		tags.children = append(tags.children, node("member", t.xml(g.Name)...))
@@ -103,7 +110,7 @@ func (g *groupView) xml(c *call) []element {
 		text("HealthCheckType", "EC2"),
 		number("HealthCheckGracePeriod", 0),
 		text("CreatedTime", timestamp(g.created)),
-		texts("AvailabilityZones", "member", g.Zones),
+		zones, protection, g.WarmPool.xml(), warmSize,
 		texts("AvailabilityZoneIds", "member", zoneIDs),
 		text("VPCZoneIdentifier", strings.Join(g.subnets(), ",")),
 		instances, tags, suspended, status, operator,
@@ -151,10 +158,11 @@ func (g *groupView) sourceXML() []element {
 	return []element{node("MixedInstancesPolicy",
 		node("LaunchTemplate", mixed.LaunchTemplate.xml("LaunchTemplateSpecification"), overrides),
 		node("InstancesDistribution",
-			text("OnDemandAllocationStrategy", "prioritized"),
+			text("OnDemandAllocationStrategy", string(cmp.Or(mixed.OnDemandStrategy, Prioritized))),
 			number("OnDemandBaseCapacity", mixed.OnDemandBase),
 			number("OnDemandPercentageAboveBaseCapacity", 100-mixed.SpotPercentAboveBase),
-			text("SpotAllocationStrategy", "capacity-optimized-prioritized")),
+			text("SpotAllocationStrategy", string(cmp.Or(mixed.SpotStrategy, CapacityOptimizedPrioritized))),
+			optional("SpotMaxPrice", mixed.SpotMaxPrice)),
 	)}
 }
 

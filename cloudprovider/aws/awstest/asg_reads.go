@@ -30,7 +30,8 @@ func describeLaunchConfigurations(c *call) ([]element, error) {
 		devices := node("BlockDeviceMappings")
 		for _, d := range l.BlockDevices {
 			devices.children = append(devices.children, node("member", text("DeviceName", d.DeviceName),
-				node("Ebs", number("VolumeSize", d.SizeGiB), optional("VolumeType", d.VolumeType))))
+				node("Ebs", positive("VolumeSize", d.SizeGiB), optional("VolumeType", d.VolumeType), positive("Iops", d.IOPS),
+					positive("Throughput", d.Throughput), optional("SnapshotId", d.SnapshotID))))
 		}
 		members = append(members, node("member",
 			text("LaunchConfigurationName", l.Name),

@@ -111,6 +111,8 @@ func (c *call) victims(ids []string) (*group, []*machine, error) {
 	for _, id := range ids {
 		g, m := c.w.find(id)
 		switch {
+		case m == nil && c.w.isWarm(id):
+			return nil, nil, validation("Instance %s is in the warm pool and can't be terminated by this call.", id)
 		case m == nil:
 			return nil, nil, validation("Instance Id not found - No managed instance found for instance ID: %s", id)
 		case name != "" && g.Name != name, group != nil && g != group:

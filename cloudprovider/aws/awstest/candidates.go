@@ -16,7 +16,10 @@ type candidate struct {
 	config string
 	image  string
 	spot   bool // the template asks for the spot market
+	block  bool // the template asks for a capacity block
 	tags   map[string]string
+
+	maxPrice float64 // for the spot market, per hour; 0: any
 }
 
 // candidates are the kinds of machine that a group can launch, best first. A failure tells why there is none; otherwise there is one at least.
@@ -27,7 +30,9 @@ func (w *world) candidates(g Group) ([]candidate, LaunchFailure) {
 		if !ok {
 			return nil, LaunchFailure("The launch configuration " + g.LaunchConfiguration + " does not exist." + launchingFailed)
 		}
-		return []candidate{{typ: c.InstanceType, config: c.Name, image: c.ImageID, spot: c.SpotPrice != ""}}, ""
+		return []candidate{{
+			typ: c.InstanceType, config: c.Name, image: c.ImageID, spot: c.SpotPrice != "", maxPrice: amount(c.SpotPrice),
+		}}, ""
 	case g.LaunchTemplate != nil:
 		return w.ofTemplate(g, Override{LaunchTemplate: g.LaunchTemplate})
 	}
@@ -63,9 +68,15 @@ func (w *world) ofTemplate(g Group, o Override) ([]candidate, LaunchFailure) {
 	if image == "" {
 		image = w.resolveImage(v.ImageID)
 	}
+	if w.images[image].Gone {
+		return nil, LaunchFailure("The image id '[" + image + "]' does not exist." + launchingFailed)
+	}
 	base := candidate{
 		weight: o.Weight, ref: LaunchTemplateRef{ID: t.ID, Name: t.Name, Version: strconv.Itoa(v.Number)},
-		image: image, spot: v.Spot, tags: v.InstanceTags,
+		image: image, spot: v.Spot, block: v.CapacityBlock, tags: v.InstanceTags, maxPrice: amount(v.SpotMaxPrice),
+	}
+	if g.MixedInstances != nil {
+		base.maxPrice = amount(g.MixedInstances.SpotMaxPrice)
 	}
 	typ, requirements := o.InstanceType, o.Requirements
 	if typ == "" && requirements == nil {
@@ -135,11 +146,23 @@ func (w *world) architecturesOf(image string) []string {
 	return []string{i.architecture()}
 }
 
+// amount reads a price in text; 0: there is none.
+func amount(text string) float64 {
+	price, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return price
+}
+
 func (i Image) architecture() string { return cmp.Or(i.Architecture, "x86_64") }
 
 // nextMarket is the market of the group's next machine.
 func nextMarket(g *group, c candidate) Market {
-	if c.spot {
+	switch {
+	case c.block:
+		return CapacityBlock
+	case c.spot:
 		return Spot
 	}
 	mixed := g.MixedInstances

@@ -59,8 +59,11 @@ func (w *world) reconcile(g *group) {
 		}
 		return
 	}
+	w.fillWarmPool(g)
+	w.refreshNext(g)
 	w.startMissing(g)
 	w.cutSurplus(g)
+	w.balance(g)
 }
 
 func (w *world) startMissing(g *group) {
@@ -71,10 +74,15 @@ func (w *world) startMissing(g *group) {
 	for _, l := range g.launches {
 		have += l.units
 	}
+	start := have
 	for have < g.Desired {
+		from, to := have, min(have+1, g.Desired)
+		if g.JointFailures {
+			from, to = start, g.Desired
+		}
 		l := w.startLaunch(g, causeAt(w.now, "%s.  ", g.reason())+
 			causeAt(w.now, "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.",
-				have, min(have+1, g.Desired)))
+				from, to))
 		have += l.units
 	}
 }
@@ -113,6 +121,9 @@ func (w *world) startLaunch(g *group, cause string) launch {
 
 // arrive ends the waiting of a launch: a machine appears, or activities fail, one per zone that was tried.
 func (w *world) arrive(g *group, l launch) {
+	if w.warmed(g, l) {
+		return
+	}
 	candidates, why := w.candidates(g.Group)
 	zones := w.zonesByLoad(g)
 	if l.script.Zone != "" {
@@ -133,9 +144,10 @@ func (w *world) arrive(g *group, l launch) {
 			activity = w.newActivity(g, launchVerb, l.activity.cause)
 		}
 		var first LaunchFailure
-		for _, c := range candidates {
+		ordered := w.ordered(g, zone, candidates)
+		for _, c := range ordered {
 			p := w.placed(g, zone, c)
-			reason, ok := w.take(g.Name, zone, c.typ, p.market)
+			reason, ok := w.get(g, p)
 			if ok {
 				w.launched(g, l, activity, p)
 				return
@@ -144,8 +156,49 @@ func (w *world) arrive(g *group, l launch) {
 				first = reason
 			}
 		}
-		w.launchFailed(g, activity, w.placed(g, zone, candidates[0]), first)
+		w.launchFailed(g, activity, w.placed(g, zone, ordered[0]), first)
 	}
+}
+
+// get takes the machine of a placement from the stock, or tells why there is none.
+func (w *world) get(g *group, p placement) (LaunchFailure, bool) {
+	if price, set := w.spotPrice(p.typ, p.zone); set && p.market == Spot && p.maxPrice > 0 && p.maxPrice < price {
+		return SpotMaxPriceTooLow, false
+	}
+	return w.take(g.Name, p.zone, p.typ, p.market)
+}
+
+// ordered are the candidates in the order in which the allocation strategy of the next machine's market tries them in a zone.
+func (w *world) ordered(g *group, zone string, candidates []candidate) []candidate {
+	if g.MixedInstances == nil || len(candidates) < 2 {
+		return candidates
+	}
+	market := nextMarket(g, candidates[0])
+	strategy := g.MixedInstances.OnDemandStrategy
+	if market == Spot {
+		strategy = g.MixedInstances.SpotStrategy
+	}
+	price := func(c candidate) float64 {
+		each := w.onDemandPrice(c.typ, linux)
+		if market == Spot {
+			each, _ = w.spotPrice(c.typ, zone)
+		}
+		return each / float64(max(c.weight, 1))
+	}
+	left := func(c candidate) int { return w.left(g.Name, zone, c.typ, market) }
+	order := map[AllocationStrategy]func(a, b candidate) int{
+		LowestPrice:       func(a, b candidate) int { return cmp.Compare(price(a), price(b)) },
+		CapacityOptimized: func(a, b candidate) int { return cmp.Compare(left(b), left(a)) },
+		PriceCapacityOptimized: func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(min(left(b), 1), min(left(a), 1)), cmp.Compare(price(a), price(b)))
+		},
+	}[strategy]
+	if order == nil {
+		return candidates
+	}
+	candidates = slices.Clone(candidates)
+	slices.SortStableFunc(candidates, order)
+	return candidates
 }
 
 // firstOf is the first candidate, or an empty one.
@@ -216,20 +269,37 @@ func (g *group) load() map[string]int {
 func (w *world) launchFailed(g *group, a *activity, p placement, reason LaunchFailure) {
 	a.zone, a.subnet = p.zone, p.subnet
 	message := reason.message(p)
+	if g.JointFailures && g.toldBefore(w.now, p.zone, message) {
+		g.activities = slices.DeleteFunc(g.activities, func(other *activity) bool { return other == a })
+		return
+	}
 	a.finish(w.now, ActivityFailed, message)
 	g.retryAt = w.now.Add(g.retryPause())
 	w.tell(Event{Kind: EventLaunchFailed, Group: g.Name, Detail: message})
 }
 
+// toldBefore tells whether an activity of this moment has failed in the zone for the same reason.
+func (g *group) toldBefore(now time.Time, zone, message string) bool {
+	return slices.ContainsFunc(g.activities, func(a *activity) bool {
+		return a.status == ActivityFailed && a.end.Equal(now) && a.zone == zone && a.message == message
+	})
+}
+
 // launched puts a new machine into the group.
 func (w *world) launched(g *group, l launch, a *activity, p placement) {
-	m := &machine{Instance: w.newInstance(g, p), launch: a}
+	l.activity = a
+	w.arrived(g, l, &machine{Instance: w.newInstance(g, p), launch: a})
+}
+
+// arrived puts a machine into the group that came out of a launch.
+func (w *world) arrived(g *group, l launch, m *machine) {
 	boot := g.Timing.Launch
 	if l.script.Boot > 0 {
 		boot = l.script.Boot
 	}
 	m.nextAt = w.now.Add(boot)
-	a.zone, a.subnet, a.instanceID, a.namedAt, a.progress = p.zone, p.subnet, m.ID, w.now, 50
+	a := l.activity
+	a.zone, a.subnet, a.instanceID, a.namedAt, a.progress = m.Zone, g.subnetOf(m.Zone), m.ID, w.now, 50
 	g.machines = append(g.machines, m)
 	w.touch(g)
 	w.changed = true

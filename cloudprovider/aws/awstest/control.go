@@ -224,17 +224,7 @@ func (s *Server) Rebalance(name string) error {
 // after Timing.HealthCheck and replaces it, unless HealthCheck or ReplaceUnhealthy is suspended.
 func (s *Server) KillInstance(id string) error {
 	return s.changeInstance(id, func(w *world, g *group, m *machine) error {
-		w.put(g, m, func(m *machine) {
-			m.Machine = MachineTerminated
-			switch {
-			case m.Ending():
-			case g.suspended(ProcessHealthCheck):
-				m.nextAt = time.Time{}
-			default:
-				m.nextAt = w.now.Add(g.Timing.HealthCheck)
-			}
-		})
-		w.tell(Event{Kind: EventDied, Group: g.Name, Instance: m.ID})
+		w.die(g, m)
 		return nil
 	})
 }

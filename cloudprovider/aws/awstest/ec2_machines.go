@@ -16,7 +16,7 @@ func describeImages(c *call) ([]element, error) {
 		if !strings.HasPrefix(id, "ami-") {
 			return nil, failure(http.StatusBadRequest, "InvalidAMIID.Malformed", "Invalid id: %q (expecting \"ami-...\")", id)
 		}
-		if _, ok := c.w.images[id]; !ok {
+		if i, ok := c.w.images[id]; !ok || i.Gone {
 			return nil, failure(http.StatusBadRequest, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
@@ -26,16 +26,23 @@ func describeImages(c *call) ([]element, error) {
 			continue
 		}
 		i := c.w.images[id]
-		platform, details, root := "", "Linux/UNIX", ""
+		if i.Gone {
+			continue
+		}
+		platform, details, root, virtualization := "", "Linux/UNIX", i.RootDevice, "hvm"
 		if i.Windows {
 			platform, details = "windows", "Windows"
 		}
-		if len(i.BlockDevices) > 0 {
+		if root == "" && len(i.BlockDevices) > 0 {
 			root = i.BlockDevices[0].DeviceName
 		}
+		if i.Paravirtual {
+			virtualization = "paravirtual"
+		}
 		set.children = append(set.children, node("item",
-			text("imageId", id), text("imageState", "available"), text("architecture", i.architecture()), text("virtualizationType", "hvm"),
-			optional("platform", platform), text("platformDetails", details), optional("rootDeviceName", root),
+			text("imageId", id), text("imageState", "available"), text("architecture", i.architecture()), text("virtualizationType", virtualization),
+			optional("platform", platform), text("platformDetails", cmp.Or(i.Details, details)), optional("name", i.Name),
+			text("rootDeviceType", "ebs"), optional("rootDeviceName", root),
 			blockDevices("blockDeviceMapping", i.BlockDevices)))
 	}
 	return []element{set}, nil
@@ -46,10 +53,11 @@ func describeInstances(c *call) ([]element, error) {
 	ids, filters := c.params.list("InstanceId"), c.params.filters(EC2)
 	var all []Instance
 	for _, g := range c.groups {
-		for _, m := range g.machines {
+		for _, m := range slices.Concat(g.machines, g.warm) {
 			all = append(all, m.Instance)
 		}
 	}
+	all = append(all, c.w.detached...)
 	for _, e := range c.w.ended {
 		if !e.at.After(c.at) {
 			all = append(all, e.Instance)
@@ -101,7 +109,7 @@ func machineFacts(i Instance, name string) map[string]string {
 
 // machineXML renders a machine as EC2 does.
 func (c *call) machineXML(i Instance) []element {
-	codes := map[MachineState]int{MachinePending: 0, MachineRunning: 16, MachineShuttingDown: 32, MachineTerminated: 48}
+	codes := map[MachineState]int{MachinePending: 0, MachineRunning: 16, MachineShuttingDown: 32, MachineTerminated: 48, MachineStopped: 80}
 	market := ""
 	if i.Market == Spot {
 		market = string(Spot)

@@ -92,8 +92,14 @@ func (v LaunchTemplateVersion) xml() element {
 	if v.Requirements != nil {
 		data.children = append(data.children, v.Requirements.xml("instanceRequirements", ec2Spelling()))
 	}
-	if v.Spot {
+	switch {
+	case v.Spot && v.SpotMaxPrice != "":
+		data.children = append(data.children, node("instanceMarketOptions", text("marketType", string(Spot)),
+			node("spotOptions", text("maxPrice", v.SpotMaxPrice))))
+	case v.Spot:
 		data.children = append(data.children, node("instanceMarketOptions", text("marketType", string(Spot))))
+	case v.CapacityBlock:
+		data.children = append(data.children, node("instanceMarketOptions", text("marketType", string(CapacityBlock))))
 	}
 	if len(v.BlockDevices) > 0 {
 		data.children = append(data.children, blockDevices("blockDeviceMappingSet", v.BlockDevices))
@@ -101,18 +107,57 @@ func (v LaunchTemplateVersion) xml() element {
 	if v.CPUCores > 0 {
 		data.children = append(data.children, node("cpuOptions", number("coreCount", v.CPUCores), number("threadsPerCore", max(v.CPUThreadsPerCore, 1))))
 	}
-	if v.EFAInterfaces > 0 {
-		interfaces := node("networkInterfaceSet")
-		for i := range v.EFAInterfaces {
-			interfaces.children = append(interfaces.children, node("item",
-				text("interfaceType", "efa"), number("networkCardIndex", i), number("deviceIndex", min(i, 1))))
-		}
-		data.children = append(data.children, interfaces)
+	if interfaces := v.interfaces(); len(interfaces) > 0 {
+		data.children = append(data.children, node("networkInterfaceSet", interfaces...))
 	}
 	if len(v.InstanceTags) > 0 {
 		data.children = append(data.children, node("tagSpecificationSet", node("item", text("resourceType", "instance"), tagSet(v.InstanceTags))))
 	}
-	return data
+	return node(data.name, append(data.children, v.settings()...)...)
+}
+
+// interfaces renders the network interfaces.
+func (v LaunchTemplateVersion) interfaces() []element {
+	var all []element
+	add := func(n NetworkInterface) {
+		all = append(all, node("item", optional("interfaceType", n.Type), number("networkCardIndex", n.Card),
+			number("deviceIndex", n.Device), optional("subnetId", n.Subnet)))
+	}
+	for i := range v.EFAInterfaces {
+		add(NetworkInterface{Type: "efa", Card: i, Device: min(i, 1)})
+	}
+	for _, n := range v.NetworkInterfaces {
+		add(n)
+	}
+	return all
+}
+
+// settings renders what says how the machine is run rather than what it is.
+func (v LaunchTemplateVersion) settings() []element {
+	var all []element
+	if v.CapacityReservation != "" {
+		all = append(all, node("capacityReservationSpecification", text("capacityReservationPreference", v.CapacityReservation)))
+	}
+	if v.PlacementGroup != "" || v.Tenancy != "" {
+		all = append(all, node("placement", optional("groupName", v.PlacementGroup), optional("tenancy", v.Tenancy)))
+	}
+	if v.InstanceProfile != "" {
+		all = append(all, node("iamInstanceProfile", text("name", v.InstanceProfile)))
+	}
+	if v.MetadataHopLimit > 0 || v.RequiresMetadataToken {
+		tokens := "optional"
+		if v.RequiresMetadataToken {
+			tokens = "required"
+		}
+		all = append(all, node("metadataOptions", number("httpPutResponseHopLimit", max(v.MetadataHopLimit, 1)), text("httpTokens", tokens)))
+	}
+	if v.HibernationSupport {
+		all = append(all, node("hibernationOptions", boolean("configured", true)))
+	}
+	if v.EnclaveOn {
+		all = append(all, node("enclaveOptions", boolean("enabled", true)))
+	}
+	return all
 }
 
 // blockDevices renders disks in EC2's spelling.
@@ -120,7 +165,8 @@ func blockDevices(tag string, devices []BlockDevice) element {
 	set := node(tag)
 	for _, d := range devices {
 		set.children = append(set.children, node("item", text("deviceName", d.DeviceName),
-			node("ebs", number("volumeSize", d.SizeGiB), optional("volumeType", d.VolumeType))))
+			node("ebs", positive("volumeSize", d.SizeGiB), optional("volumeType", d.VolumeType), positive("iops", d.IOPS),
+				positive("throughput", d.Throughput), optional("snapshotId", d.SnapshotID))))
 	}
 	return set
 }

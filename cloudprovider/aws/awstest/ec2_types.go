@@ -68,7 +68,9 @@ func typeFits(c *call, t instancetypes.Type, filters []filter) (bool, error) {
 		case "memory-info.size-in-mib":
 			facts = []string{strconv.FormatInt(t.MemoryMiB, 10)}
 		case "supported-usage-class":
-			facts = []string{string(OnDemand), string(Spot)}
+			for _, class := range usageClasses(t) {
+				facts = append(facts, string(class))
+			}
 		default:
 			return false, c.invalid("The filter '%s' is invalid", f.name)
 		}
@@ -98,7 +100,7 @@ func typeXML(t instancetypes.Type) []element {
 		boolean("bareMetal", t.BareMetal()),
 		boolean("burstablePerformanceSupported", t.Burstable()),
 		optional("hypervisor", hypervisor),
-		texts("supportedUsageClasses", "item", []Market{OnDemand, Spot}),
+		texts("supportedUsageClasses", "item", usageClasses(t)),
 		texts("supportedVirtualizationTypes", "item", []string{"hvm"}),
 		node("vCpuInfo", number("defaultVCpus", t.VCPUs), number("defaultCores", max(t.VCPUs/threads, 1)), number("defaultThreadsPerCore", threads)),
 		node("memoryInfo", number("sizeInMiB", t.MemoryMiB)),
@@ -106,16 +108,36 @@ func typeXML(t instancetypes.Type) []element {
 	}, devicesXML(t)...)
 }
 
+// usageClasses are the markets in which the type can be had.
+func usageClasses(t instancetypes.Type) []Market {
+	classes := []Market{OnDemand, Spot}
+	if strings.HasPrefix(t.Family(), "mac") {
+		return classes[:1]
+	}
+	if strings.HasPrefix(t.Family(), "p4") || strings.HasPrefix(t.Family(), "p5") || strings.HasPrefix(t.Family(), "trn") {
+		classes = append(classes, CapacityBlock)
+	}
+	return classes
+}
+
 // devicesXML renders accelerators, disks and network interfaces.
 func devicesXML(t instancetypes.Type) []element {
 	var devices []element
 	if t.GPUModel != "" {
+		partition := element{}
+		if t.GPUs == 0 {
+			partition = text("gpuPartitionSize", "0.125")
+		}
 		devices = append(devices, node("gpuInfo", node("gpus", node("item", text("name", t.GPUModel),
-			text("manufacturer", t.GPUManufacturer), number("count", t.GPUs), number("logicalGpuCount", t.LogicalGPUs())))))
+			text("manufacturer", t.GPUManufacturer), number("count", t.GPUs), number("logicalGpuCount", t.LogicalGPUs()), partition))))
+	}
+	if t.Family() == "inf1" && t.NeuronDevices > 0 {
+		devices = append(devices, node("inferenceAcceleratorInfo", node("accelerators", node("item",
+			text("name", "Inferentia"), text("manufacturer", "AWS"), number("count", t.NeuronDevices)))))
 	}
 	if t.NeuronDevices > 0 {
 		devices = append(devices, node("neuronInfo", node("neuronDevices", node("item",
-			text("name", neuronName(t)), number("count", t.NeuronDevices), node("coreInfo", number("count", neuronCores(t)))))))
+			text("name", neuronName(t)), number("count", t.NeuronDevices), node("coreInfo", number("count", neuronCores(t)), number("version", 2))))))
 	}
 	if t.LocalStorageGB != instancetypes.Unknown {
 		devices = append(devices, boolean("instanceStorageSupported", t.LocalStorageGB > 0))

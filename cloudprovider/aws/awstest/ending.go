@@ -16,18 +16,14 @@ func (w *world) proceed(g *group, m *machine) {
 	switch m.Lifecycle {
 	case Pending:
 		if g.Timing.LaunchHook > 0 {
-			w.put(g, m, func(m *machine) {
-				m.Lifecycle, m.Machine, m.nextAt = PendingWait, MachineRunning, w.now.Add(g.Timing.LaunchHook)
-			})
+			w.wait(g, m)
 			return
 		}
 		w.inService(g, m)
 	case PendingWait:
-		w.inService(g, m)
+		w.launchHookOver(g, m)
 	case TerminatingWait:
-		w.put(g, m, func(m *machine) {
-			m.Lifecycle, m.Machine, m.nextAt = TerminatingProceed, MachineShuttingDown, w.now.Add(g.Timing.Terminate)
-		})
+		w.endHookOver(g, m, true)
 	case Terminating, TerminatingProceed:
 		if g.Timing.Linger > 0 {
 			w.put(g, m, func(m *machine) {
@@ -76,6 +72,7 @@ func (w *world) end(g *group, m *machine, cause Cause) *machine {
 		CauseRequest:     "instance %s was taken out of service in response to a user request.",
 		CauseScaleIn:     "instance %s was selected for termination in response to a difference between desired and actual capacity.",
 		CauseHealth:      "instance %s was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.",
+		CauseRefresh:     "instance %s was taken out of service in response to an instance refresh.",
 		CauseGroupDelete: "instance %s was taken out of service because the group is being deleted.",
 	}[cause]
 	a := w.newActivity(g, terminateVerb, causeAt(w.now, text, m.ID))
@@ -102,7 +99,7 @@ func (w *world) end(g *group, m *machine, cause Cause) *machine {
 
 // gone takes a machine out of its group. EC2 lists it for a while.
 func (w *world) gone(g *group, m *machine) {
-	g.machines = slices.DeleteFunc(g.machines, func(other *machine) bool { return other == m })
+	g.remove(m)
 	last := m.Instance
 	last.Lifecycle, last.Machine = Terminated, MachineTerminated
 	w.ended = append(w.ended, endedServer{Instance: last, at: w.now})
@@ -112,6 +109,11 @@ func (w *world) gone(g *group, m *machine) {
 	w.touch(g)
 	w.changed = true
 	w.tell(Event{Kind: EventGone, Group: g.Name, Instance: m.ID, Cause: m.cause})
+}
+
+// remove takes a machine out of the list.
+func (g *group) remove(m *machine) {
+	g.machines = slices.DeleteFunc(g.machines, func(other *machine) bool { return other == m })
 }
 
 // cutSurplus ends instances of the service's choice while there are more than desired.

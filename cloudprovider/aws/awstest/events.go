@@ -16,6 +16,7 @@ const (
 	EventDied           EventKind = "Died"         // the machine behind an instance is dead; the group doesn't know yet
 	EventEnding         EventKind = "Ending"       // an instance was told to end
 	EventGone           EventKind = "Gone"
+	EventDetached       EventKind = "Detached" // an instance left its group and runs on
 )
 
 // Cause is why an instance ends or desired changed.
@@ -27,8 +28,9 @@ const (
 	CauseDecrement   Cause = "Decrement"   // desired was lowered along with a terminated instance
 	CauseScaleIn     Cause = "ScaleIn"     // the service chose the instance to get down to desired
 	CauseHealth      Cause = "Health"      // the machine was dead or unhealthy
+	CauseRefresh     Cause = "Refresh"     // an instance refresh replaces the instance
 	CauseGroupDelete Cause = "GroupDelete" // the whole group goes
-	CauseForeign     Cause = "Foreign"     // somebody else: SetDesired or SetBounds
+	CauseForeign     Cause = "Foreign"     // somebody else: SetDesired, SetBounds, an operator, a scheduled action, an alarm
 )
 
 // Event is one thing that happened in the world, whoever caused it.

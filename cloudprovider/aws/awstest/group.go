@@ -29,6 +29,18 @@ type Group struct {
 	Cooldown            time.Duration // for requests that honour it; 0: 300 s as in the service
 	Timing              Timing
 
+	WarmPool           *WarmPool // nil: none
+	DeletionProtection string    // none, prevent-force-deletion or prevent-all-deletion; empty: not sent
+	ZoneIDsOnly        bool      // the answer has AvailabilityZoneIds and no AvailabilityZones, as for groups made that way
+
+	LaunchHookAbandons bool // a launch hook that nobody ends in time fails the launch; false: the launch goes on
+	RetainsAbandoned   bool // a termination hook that nobody ends in time, or that is abandoned, leaves the machine in Terminating:Retained
+	RebalancesByItself bool // AZRebalance acts whenever the zones are out of balance, not just when Rebalance is called
+
+	// JointFailures lets one failed activity stand for all launches that fail at the same moment, as the service does when a
+	// fleet request gets nothing. Its cause tells the change of capacity.
+	JointFailures bool
+
 	// DecrementsAgain makes each further Terminate call on an ending instance lower desired once more, as some users saw.
 	DecrementsAgain bool
 
@@ -70,6 +82,10 @@ const (
 	ProcessHealthCheck      Process = "HealthCheck"
 	ProcessReplaceUnhealthy Process = "ReplaceUnhealthy"
 	ProcessAZRebalance      Process = "AZRebalance"
+
+	ProcessScheduledActions  Process = "ScheduledActions"
+	ProcessAlarmNotification Process = "AlarmNotification"
+	ProcessInstanceRefresh   Process = "InstanceRefresh"
 )
 
 // TerminationPolicy is how the service chooses among surplus instances of the zone with the most instances.
@@ -98,10 +114,26 @@ type LaunchTemplateRef struct {
 // MixedInstances is a mixed instances policy.
 type MixedInstances struct {
 	LaunchTemplate       LaunchTemplateRef
-	Overrides            []Override // tried in this order; empty: the template's own type
+	Overrides            []Override // empty: the template's own type
 	OnDemandBase         int        // this many units are on demand before the percentage counts
 	SpotPercentAboveBase int        // 0 to 100
+
+	OnDemandStrategy AllocationStrategy // empty: Prioritized
+	SpotStrategy     AllocationStrategy // empty: CapacityOptimizedPrioritized
+	SpotMaxPrice     string             // USD per hour as text; empty: the on-demand price, which is never too low here
 }
+
+// AllocationStrategy is how the service chooses among the types of a mixed instances policy.
+type AllocationStrategy string
+
+// The strategies. Those that aren't for both markets say so.
+const (
+	Prioritized                  AllocationStrategy = "prioritized"                    // on demand; in the order of the overrides
+	LowestPrice                  AllocationStrategy = "lowest-price"                   // by price of a unit
+	CapacityOptimized            AllocationStrategy = "capacity-optimized"             // spot; most stock first
+	CapacityOptimizedPrioritized AllocationStrategy = "capacity-optimized-prioritized" // spot; in the order of the overrides
+	PriceCapacityOptimized       AllocationStrategy = "price-capacity-optimized"       // spot; by price among those in stock
+)
 
 // Override is one entry of a mixed instances policy. It has an InstanceType or Requirements.
 type Override struct {
@@ -143,6 +175,10 @@ func (g Group) clone() Group {
 	g.Tags = slices.Clone(g.Tags)
 	g.SuspendedProcesses = slices.Clone(g.SuspendedProcesses)
 	g.Initial = slices.Clone(g.Initial)
+	if g.WarmPool != nil {
+		pool := *g.WarmPool
+		g.WarmPool = &pool
+	}
 	if g.LaunchTemplate != nil {
 		ref := *g.LaunchTemplate
 		g.LaunchTemplate = &ref

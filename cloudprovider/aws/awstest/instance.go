@@ -9,15 +9,25 @@ import (
 // LifecycleState is the state of an instance in its group, as DescribeAutoScalingGroups tells it.
 type LifecycleState string
 
-// The states that instances reach by themselves. SetLifecycle also takes any other, for example Standby or one that clients don't know.
+// The states. SetLifecycle puts an instance into any of them, also into one that clients don't know; members of a warm pool have
+// states of their own, Warmed:Stopped for example.
 const (
-	Pending            LifecycleState = "Pending"
-	PendingWait        LifecycleState = "Pending:Wait"
-	InService          LifecycleState = "InService"
-	Terminating        LifecycleState = "Terminating"
-	TerminatingWait    LifecycleState = "Terminating:Wait"
-	TerminatingProceed LifecycleState = "Terminating:Proceed"
-	Terminated         LifecycleState = "Terminated"
+	Pending             LifecycleState = "Pending"
+	PendingWait         LifecycleState = "Pending:Wait"
+	PendingProceed      LifecycleState = "Pending:Proceed"
+	InService           LifecycleState = "InService"
+	Quarantined         LifecycleState = "Quarantined"
+	ReplacingRootVolume LifecycleState = "ReplacingRootVolume"
+	RootVolumeReplaced  LifecycleState = "RootVolumeReplaced"
+	EnteringStandby     LifecycleState = "EnteringStandby"
+	Standby             LifecycleState = "Standby"
+	Detaching           LifecycleState = "Detaching"
+	Detached            LifecycleState = "Detached"
+	Terminating         LifecycleState = "Terminating"
+	TerminatingWait     LifecycleState = "Terminating:Wait"
+	TerminatingProceed  LifecycleState = "Terminating:Proceed"
+	TerminatingRetained LifecycleState = "Terminating:Retained"
+	Terminated          LifecycleState = "Terminated"
 )
 
 // MachineState is the state of the EC2 machine behind an instance, as DescribeInstances tells it.
@@ -29,6 +39,7 @@ const (
 	MachineRunning      MachineState = "running"
 	MachineShuttingDown MachineState = "shutting-down"
 	MachineTerminated   MachineState = "terminated"
+	MachineStopped      MachineState = "stopped" // in a warm pool
 )
 
 // Market is how a machine is paid for.
@@ -36,8 +47,9 @@ type Market string
 
 // The markets.
 const (
-	OnDemand Market = "on-demand"
-	Spot     Market = "spot"
+	OnDemand      Market = "on-demand"
+	Spot          Market = "spot"
+	CapacityBlock Market = "capacity-block"
 )
 
 // The values of Instance.Health.
@@ -97,6 +109,7 @@ func (i Instance) clone() Instance {
 // the group, so that views of the past stay as they were.
 type machine struct {
 	Instance
+	dieAt  time.Time // when a spot machine is taken away; zero: it isn't
 	nextAt time.Time // when the next thing happens by itself; zero: nothing will
 	launch *activity // nil for an initial instance
 	end    *activity // nil until it is ended

@@ -18,8 +18,8 @@ func (r Range) holds(n int) bool {
 	return n == instancetypes.Unknown || n >= r.Min && (r.Max == 0 || n <= r.Max)
 }
 
-// Requirements is attribute-based instance selection: the attributes that this package can judge. Clients may send the others
-// (prices, bandwidths); they are ignored. Zero fields ask for nothing, except as noted.
+// Requirements is attribute-based instance selection. Zero fields ask for nothing, except as noted. Told is what this package can't judge:
+// it is told to clients, and has no effect on the choice.
 type Requirements struct {
 	VCPUs                    Range
 	MemoryMiB                Range
@@ -37,6 +37,20 @@ type Requirements struct {
 	AcceleratorTypes         []string // gpu, inference
 	AcceleratorManufacturers []string // nvidia, amd, habana, amazon-web-services
 	AcceleratorNames         []string // for example t4, a10g
+	Told                     ToldRequirements
+}
+
+// ToldRequirements are the attributes that are told to clients without an effect on the choice. Zero fields are left out.
+type ToldRequirements struct {
+	RequireHibernateSupport, RequireEncryptionInTransit bool
+	NetworkBandwidthGbps                                Range
+	LocalStorageTypes                                   []string // hdd, ssd
+	BaselineEBSBandwidthMbps                            Range
+	AcceleratorTotalMemoryMiB                           Range
+	SpotMaxPricePercentageOverLowestPrice               int
+	MaxSpotPriceAsPercentageOfOptimalOnDemandPrice      int
+	OnDemandMaxPricePercentageOverLowestPrice           int
+	BaselineFamilies                                    []string // instance families of baselinePerformanceFactors
 }
 
 // matches tells whether a type of the given architectures fits.
@@ -155,6 +169,13 @@ func requirementsFrom(p params) (Requirements, error) {
 	}
 	r.BareMetal, r.BurstablePerformance = p.value(prefix+"BareMetal"), p.value(prefix+"BurstablePerformance")
 	r.LocalStorage = p.value(prefix + "LocalStorage")
+	if r.VCPUs.isZero() || r.MemoryMiB.isZero() {
+		for _, name := range []string{"VCpuCount", "MemoryMiB"} {
+			if p.value(prefix+name+".Min") == "" {
+				return Requirements{}, failure(400, "MissingParameter", "The request must contain the parameter %s%s.Min", prefix, name)
+			}
+		}
+	}
 	return r, nil
 }
 
@@ -198,7 +219,7 @@ func (r Requirements) xml(tag string, s spelling) element {
 		}
 		return node(s.name(name), children...)
 	}
-	return node(tag,
+	return node(tag, append(r.Told.xml(s, limits),
 		limits("VCpuCount", r.VCPUs, 1),
 		limits("MemoryMiB", r.MemoryMiB, 1),
 		limits("MemoryGiBPerVCpu", r.MemoryMiBPerVCPU, 1024),
@@ -215,5 +236,35 @@ func (r Requirements) xml(tag string, s spelling) element {
 		s.list("AcceleratorTypes", "AcceleratorType", r.AcceleratorTypes),
 		s.list("AcceleratorManufacturers", "AcceleratorManufacturer", r.AcceleratorManufacturers),
 		s.list("AcceleratorNames", "AcceleratorName", r.AcceleratorNames),
-	)
+	)...)
+}
+
+// xml renders the attributes that have no effect.
+func (r ToldRequirements) xml(s spelling, limits func(string, Range, int) element) []element {
+	flag := func(name string, set bool) element {
+		if !set {
+			return element{}
+		}
+		return boolean(s.name(name), true)
+	}
+	families := element{}
+	if len(r.BaselineFamilies) > 0 {
+		reference := node(s.name("ReferenceSet"))
+		if s.min == "Min" {
+			reference.name = "Reference"
+		}
+		for _, family := range r.BaselineFamilies {
+			reference.children = append(reference.children, node("item", text(s.name("InstanceFamily"), family)))
+		}
+		families = node(s.name("BaselinePerformanceFactors"), node(s.name("Cpu"), reference))
+	}
+	return []element{
+		flag("RequireHibernateSupport", r.RequireHibernateSupport), flag("RequireEncryptionInTransit", r.RequireEncryptionInTransit),
+		limits("NetworkBandwidthGbps", r.NetworkBandwidthGbps, 1), s.list("LocalStorageTypes", "LocalStorageType", r.LocalStorageTypes),
+		limits("BaselineEbsBandwidthMbps", r.BaselineEBSBandwidthMbps, 1), limits("AcceleratorTotalMemoryMiB", r.AcceleratorTotalMemoryMiB, 1),
+		positive(s.name("SpotMaxPricePercentageOverLowestPrice"), r.SpotMaxPricePercentageOverLowestPrice),
+		positive(s.name("MaxSpotPriceAsPercentageOfOptimalOnDemandPrice"), r.MaxSpotPriceAsPercentageOfOptimalOnDemandPrice),
+		positive(s.name("OnDemandMaxPricePercentageOverLowestPrice"), r.OnDemandMaxPricePercentageOverLowestPrice),
+		families,
+	}
 }

@@ -22,11 +22,30 @@ type LaunchTemplateVersion struct {
 	ImageID           string        // an AMI id, or resolve:ssm: and a parameter name (PutImageAlias)
 	UserData          string        // base64, as the API has it
 	Spot              bool
+	SpotMaxPrice      string // USD per hour as text; empty: none
+	CapacityBlock     bool   // the market is capacity-block
 	BlockDevices      []BlockDevice
 	CPUCores          int // CpuOptions
 	CPUThreadsPerCore int
-	EFAInterfaces     int               // network interfaces of type efa, one per network card
-	InstanceTags      map[string]string // tag specification for instances
+	EFAInterfaces     int                // network interfaces of type efa, one per network card
+	NetworkInterfaces []NetworkInterface // further ones
+	InstanceTags      map[string]string  // tag specification for instances
+
+	CapacityReservation           string // preference: open, none, capacity-reservations-only
+	PlacementGroup                string
+	Tenancy                       string // default, dedicated, host
+	InstanceProfile               string // name
+	MetadataHopLimit              int
+	RequiresMetadataToken         bool // IMDSv2 only
+	HibernationSupport, EnclaveOn bool
+}
+
+// NetworkInterface is one network interface of a launch template.
+type NetworkInterface struct {
+	Type   string // interface, efa or efa-only; empty: left out, which means interface
+	Card   int    // index of the network card
+	Device int    // index of the device on the card
+	Subnet string // empty: left out
 }
 
 // BlockDevice is one disk of a launch template, launch configuration or image.
@@ -34,6 +53,9 @@ type BlockDevice struct {
 	DeviceName string
 	SizeGiB    int
 	VolumeType string // for example gp3; empty: left out
+	IOPS       int    // 0: left out
+	Throughput int    // MiB per second; 0: left out
+	SnapshotID string // empty: left out
 }
 
 // LaunchConfiguration is the older kind of template, which has no versions.
@@ -51,7 +73,12 @@ type Image struct {
 	ID           string
 	Architecture string // EC2's name: x86_64, arm64; empty: x86_64
 	Windows      bool
-	BlockDevices []BlockDevice // the first one is the root device
+	BlockDevices []BlockDevice // the first one is the root device, unless RootDevice says otherwise
+	RootDevice   string        // name of the root device; empty: that of the first one
+	Details      string        // platformDetails; empty: Linux/UNIX or Windows
+	Name         string        // empty: left out
+	Paravirtual  bool          // virtualizationType paravirtual instead of hvm
+	Gone         bool          // deregistered: launches fail and lookups say that there is none
 }
 
 // latest is the newest version, or false for a template without any.

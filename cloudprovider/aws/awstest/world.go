@@ -36,12 +36,14 @@ type world struct {
 	imdsTokens map[string]time.Time // when each is over
 	containers *ContainerRole
 
-	groups  map[string]*group
-	deleted []*activity   // activities of groups that are gone
-	ended   []endedServer // machines that EC2 still lists after their end
-	history []moment      // oldest first; the last one is the present
-	dirty   map[string]bool
-	changed bool // an instance changed since the flag was last cleared
+	groups   map[string]*group
+	deleted  []*activity           // activities of groups that are gone
+	detached []Instance            // machines that left their group and run on
+	tokens   map[string]idempotent // by client token
+	ended    []endedServer         // machines that EC2 still lists after their end
+	history  []moment              // oldest first; the last one is the present
+	dirty    map[string]bool
+	changed  bool // an instance changed since the flag was last cleared
 
 	events         []Event
 	call           int // number of the request that is being carried out; 0: the service acts by itself
@@ -61,6 +63,8 @@ type group struct {
 	arn        string
 	created    time.Time
 	deleting   bool
+	warm       []*machine // the warm pool
+	refresh    []string   // ids that an instance refresh has yet to replace
 	machines   []*machine // in the order of their launch
 	launches   []launch   // under way, without an instance yet
 	script     []ScriptedLaunch
@@ -84,6 +88,7 @@ type groupView struct {
 	created  time.Time
 	deleting bool
 	machines []*machine
+	warm     []*machine
 }
 
 // endedServersAreListedFor is how long EC2 lists a machine that is gone.
@@ -100,7 +105,7 @@ func newWorld(cfg Config, now time.Time) (*world, error) {
 		images: map[string]Image{}, aliases: map[string]string{},
 		nodegroups: map[nodegroupKey]storedNodegroup{}, denied: map[string]bool{},
 		prices: map[priceKey]Price{}, spotPrices: map[spotPool][]spotRecord{}, notOffered: map[place]bool{},
-		roles: map[string]Role{}, sessions: map[string]session{}, imdsTokens: map[string]time.Time{},
+		tokens: map[string]idempotent{}, roles: map[string]Role{}, sessions: map[string]session{}, imdsTokens: map[string]time.Time{},
 		groups: map[string]*group{}, dirty: map[string]bool{}, serials: map[string]int{},
 		history: []moment{{groups: map[string]*groupView{}}},
 	}, nil
@@ -149,6 +154,7 @@ func (g *group) due() time.Time {
 	}
 	for _, m := range g.machines {
 		consider(m.nextAt)
+		consider(m.dieAt)
 	}
 	for _, l := range g.launches {
 		consider(l.dueAt)
@@ -163,6 +169,7 @@ func (w *world) step(g *group) {
 	if !g.retryAt.IsZero() && !g.retryAt.After(w.now) {
 		g.retryAt = time.Time{}
 	}
+	w.lose(g)
 	for _, m := range slices.Clone(g.machines) {
 		if !m.nextAt.IsZero() && !m.nextAt.After(w.now) {
 			w.proceed(g, m)
@@ -227,7 +234,7 @@ func (w *world) commit() {
 			delete(groups, name)
 			continue
 		}
-		groups[name] = &groupView{Group: g.Group, arn: g.arn, created: g.created, deleting: g.deleting, machines: slices.Clone(g.machines)}
+		groups[name] = &groupView{Group: g.Group, arn: g.arn, created: g.created, deleting: g.deleting, machines: slices.Clone(g.machines), warm: slices.Clone(g.warm)}
 	}
 	clear(w.dirty)
 	if last.at.Equal(w.now) {
@@ -266,6 +273,16 @@ func (w *world) find(id string) (*group, *machine) {
 		}
 	}
 	return nil, nil
+}
+
+// isWarm tells whether an instance is in a warm pool.
+func (w *world) isWarm(id string) bool {
+	for _, g := range w.groups {
+		if slices.ContainsFunc(g.warm, func(m *machine) bool { return m.ID == id }) {
+			return true
+		}
+	}
+	return false
 }
 
 // put replaces a machine of a group by a changed copy, which it returns.

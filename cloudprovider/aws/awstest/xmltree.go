@@ -34,6 +34,14 @@ func number[T int | int64](name string, value T) element {
 	return text(name, strconv.FormatInt(int64(value), 10))
 }
 
+// positive is an element with a number, or nothing for zero.
+func positive(name string, value int) element {
+	if value == 0 {
+		return element{}
+	}
+	return number(name, value)
+}
+
 // boolean is an element with true or false.
 func boolean(name string, value bool) element { return text(name, strconv.FormatBool(value)) }
 
