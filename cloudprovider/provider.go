@@ -108,6 +108,13 @@ type GroupPricer interface {
 	GroupPricePerHour(group GroupID, node *corev1.Node) (float64, error)
 }
 
+// PriceReader is the ability of a Pricer that has to ask for its prices.
+type PriceReader interface {
+	// ReadPrices makes the prices of these nodes and pods known to the methods of Pricer. It may ask the cloud and blocks for that long. What it
+	// cannot learn, Pricer has an error for.
+	ReadPrices(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod)
+}
+
 // AtomicIncreaser is the ability of a NodeGroup to grow by all or nothing.
 type AtomicIncreaser interface {
 	// IncreaseSizeAtomically is IncreaseSize, except that granted is delta or 0.
@@ -131,6 +138,20 @@ type ForceDeleter interface {
 type StateReader interface {
 	// ReadState asks the cloud, which may block. Errors are those of the writes.
 	ReadState(ctx context.Context) (GroupState, error)
+}
+
+// GroupReader is the ability of a cloud to read several groups in fewer calls than one by one.
+type GroupReader interface {
+	// ReadGroups asks the cloud for groups whose state is about to be read or that are about to be written to, which may block. What goes wrong shows when a
+	// group is read or written to for itself. Unknown ids are passed over.
+	ReadGroups(ctx context.Context, groups []GroupID)
+}
+
+// ShrinkChecker is the ability of a NodeGroup to look, before any of its nodes is drained, whether the cloud is at something that they should stay for.
+type ShrinkChecker interface {
+	// CheckShrink asks the cloud, which may block. held says why no machine of the group is to be ended by choice at present; empty: nothing speaks
+	// against it, or the cloud can't tell.
+	CheckShrink(ctx context.Context) (held string)
 }
 
 // Limiter is the ability to bring cluster-wide limits of the provider's own instead of those of the flags.
