@@ -90,6 +90,8 @@ type InstanceError struct {
 	Code string
 	// Message is for people.
 	Message string
+	// Until is the moment before which the same attempt is known to be in vain, such as one beyond a quota; zero: the usual back-off decides.
+	Until time.Time
 }
 
 // ErrorClass groups the reasons for which machines fail to come.

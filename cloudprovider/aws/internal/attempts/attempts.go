@@ -3,6 +3,7 @@ package attempts
 import (
 	"context"
 	"errors"
+	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/throttle"
 )
 
 // Observe returns an API option of the SDK that reports each attempt of each call to the observer.
@@ -20,7 +22,8 @@ func Observe(provider string, observer cloudprovider.CallObserver, ticking clock
 		start := ticking.Now()
 		out, metadata, err := next.HandleFinalize(ctx, in)
 		observer.ObserveCall(cloudprovider.Call{
-			Provider: provider, Operation: awsmiddleware.GetOperationName(ctx), Duration: ticking.Since(start), Code: code(err),
+			Provider: provider, Service: service(awsmiddleware.GetServiceID(ctx)), Operation: awsmiddleware.GetOperationName(ctx),
+			Duration: ticking.Since(start), Code: code(err), Throttled: throttle.IsThrottled(err),
 		})
 		return out, metadata, err
 	})
@@ -28,6 +31,9 @@ func Observe(provider string, observer cloudprovider.CallObserver, ticking clock
 		return stack.Finalize.Insert(observe, "Retry", middleware.After)
 	}
 }
+
+// service is the SDK's name of a service, such as Auto Scaling, as one word in lower case.
+func service(id string) string { return strings.ToLower(strings.ReplaceAll(id, " ", "")) }
 
 func code(err error) string {
 	if err == nil {

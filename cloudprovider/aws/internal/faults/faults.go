@@ -13,6 +13,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/throttle"
 )
 
 // Class groups errors by what they mean.
@@ -75,6 +77,16 @@ func ClassOf(err error) Class {
 	return Unset
 }
 
+// Passing tells whether an error goes away by itself, so that it is worth asking again soon.
+func Passing(err error) bool {
+	switch ClassOf(err) {
+	case Throttled, Unreachable, Unanswered:
+		return true
+	default:
+		return false
+	}
+}
+
 // CredentialsError marks an error that arose while credentials were fetched, see Credential.
 type CredentialsError struct{ Err error }
 
@@ -116,6 +128,9 @@ func classify(err error, code, message string) Class {
 			return Unreachable
 		}
 		return Credentials
+	}
+	if _, waited := errors.AsType[*throttle.Error](err); waited {
+		return Throttled // it wasn't even sent
 	}
 	if class := classifyCode(code, message); class != Unset {
 		return class
@@ -201,11 +216,7 @@ func classifyValidation(message string) Class {
 }
 
 func throttleCodes() []string {
-	return []string{
-		"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException", "RequestLimitExceeded",
-		"TooManyRequestsException", "SlowDown", "PriorRequestNotComplete", "EC2ThrottledException", "BandwidthLimitExceeded",
-		"ScalingActivityInProgress", "ResourceContention", "InvalidNextToken",
-	}
+	return append(throttle.Codes(), "ScalingActivityInProgress", "ResourceContention", "InvalidNextToken")
 }
 
 func credentialCodes() []string {
