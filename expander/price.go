@@ -29,9 +29,9 @@ type prices struct {
 	of cloudprovider.Pricer
 	// byGroup is nil where prices depend on the node alone.
 	byGroup cloudprovider.GroupPricer
-	// gpuLabel marks nodes with accelerators; empty: no label does.
-	gpuLabel string
-	state    condition
+	// gpu knows the label of nodes with accelerators, some clouds only after the first Refresh; nil: no label marks them.
+	gpu   cloudprovider.GPULabeler
+	state condition
 }
 
 // newPrices needs a cloud that has prices.
@@ -46,7 +46,7 @@ func newPrices(cloud cloudprovider.CloudProvider) (strategy, error) {
 	}
 	p := &prices{of: pricer}
 	if labeler, ok := cloud.(cloudprovider.GPULabeler); ok {
-		p.gpuLabel = labeler.GPULabel()
+		p.gpu = labeler
 	}
 	if byGroup, ok := cloud.(cloudprovider.GroupPricer); ok {
 		p.byGroup = byGroup
@@ -62,7 +62,8 @@ func (p *prices) node(o Option) (float64, error) {
 	return p.of.NodePricePerHour(o.Node)
 }
 
-func (p *prices) keep(_ context.Context, asked Question) answer {
+func (p *prices) keep(ctx context.Context, asked Question) answer {
+	p.read(ctx, asked)
 	bill := p.bill()
 	scores, errs := make([]float64, len(asked.Options)), make([]error, len(asked.Options))
 	best, priced := math.Inf(1), false
@@ -89,6 +90,28 @@ func (p *prices) keep(_ context.Context, asked Question) answer {
 		}
 	}
 	return out
+}
+
+// read has a cloud that has to ask for its prices ask for all that the scores need.
+func (p *prices) read(ctx context.Context, asked Question) {
+	reader, ok := p.of.(cloudprovider.PriceReader)
+	if !ok {
+		return
+	}
+	var nodes []*corev1.Node
+	pods, seen := []*corev1.Pod{ballast()}, map[*corev1.Pod]bool{}
+	for _, option := range asked.Options {
+		if option.Node != nil {
+			nodes = append(nodes, option.Node)
+		}
+		for _, pod := range option.Pods {
+			if !seen[pod] {
+				seen[pod] = true
+				pods = append(pods, pod)
+			}
+		}
+	}
+	reader.ReadPrices(ctx, nodes, pods)
 }
 
 // unpriced keeps all options, because none has a score.
@@ -171,7 +194,11 @@ func (p *prices) sizeFactor(o Option, clusterNodes int) (float64, error) {
 	if o.Node == nil {
 		return 0, errors.New("nobody knows what a fresh node looks like")
 	}
-	if _, accelerated := gpu.ResourceOf(o.Node, p.gpuLabel); accelerated {
+	label := ""
+	if p.gpu != nil {
+		label = p.gpu.GPULabel()
+	}
+	if _, accelerated := gpu.ResourceOf(o.Node, label); accelerated {
 		return gpuFactor, nil
 	}
 	has, preferred := float64(o.Node.Status.Capacity.Cpu().MilliValue()), preferredMilliCPU(clusterNodes)
