@@ -16,7 +16,7 @@ const (
 type Options struct {
 	// PerNodeGroup adds the five gauges per node group.
 	PerNodeGroup bool
-	// AWS adds the durations of requests to AWS.
+	// AWS adds what is told of AWS: requests, refreshes, launches that fail.
 	AWS bool
 	// NodeSkips adds the longest time that a node was not looked at (--max-node-skip-eval-time-tracker-enabled).
 	NodeSkips bool
@@ -32,14 +32,18 @@ type Metrics struct {
 	execution  execution
 	operations operations
 	optional   optional
+	amazon     amazon
 }
 
 // New makes the instruments and registers them. An error means that the registry holds some of them already.
 func New(registry prometheus.Registerer, options Options) (*Metrics, error) {
-	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations(), optional: newOptional()}
+	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations(), optional: newOptional(), amazon: newAmazon()}
 	all := slices.Concat(
 		m.state.collectors(options.PerNodeGroup), m.execution.collectors(), m.operations.collectors(), m.optional.collectors(options),
 	)
+	if options.AWS {
+		all = append(all, m.amazon.collectors()...)
+	}
 	for _, collector := range all {
 		if err := registry.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)

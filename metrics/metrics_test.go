@@ -99,6 +99,13 @@ func recordAll(m *metrics.Metrics) {
 	m.Taints(map[string]int{"other": 1})
 	m.Refused("KeepBounds")
 	m.CloudCall("DescribeImages", "success", time.Second)
+	m.AWSCall("ec2", "DescribeImages", "Throttling", true)
+	m.AWSRefreshed(time.Unix(1, 0), time.Second, true)
+	m.AWSLaunchFailed("g", "VcpuLimitExceeded")
+	m.AWSDesiredCorrected("g")
+	m.AWSGroups(func() []metrics.AWSGroup {
+		return []metrics.AWSGroup{{Name: "g", Missing: 1, Stale: time.Second, SetAside: "configuration"}}
+	})
 	m.NodeSkipped(time.Second)
 	m.RemovalLatency(true, "", time.Second)
 	m.BufferReconciled(true, time.Unix(1, 0))
