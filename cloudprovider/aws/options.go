@@ -41,6 +41,12 @@ type Options struct {
 	Clock   clock.PassiveClock // required
 	// Observer is told about every request, retries included; nil: nobody is.
 	Observer cloudprovider.CallObserver
+	// PriceOverrides is the content of the file behind --aws-price-overrides; nil: none.
+	PriceOverrides []byte
+	// ReadPrices asks AWS for prices in the background; false: prices are those of the overrides and of a formula.
+	ReadPrices bool
+	// ReportIdentity asks STS once, in the background, as whom AWS is called, and logs it.
+	ReportIdentity bool
 	// SDK changes what the SDK's default chain gives; nil: nothing is changed.
 	SDK []func(*config.LoadOptions) error
 }
@@ -57,7 +63,8 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	cloud, cloudErr := cloudconfig.Parse(o.CloudConfig)
 	builtin, builtinErr := instancetypes.Builtin()
 	var s session.Session
-	err := errors.Join(namedErr, rulesErr, cloudErr, builtinErr)
+	overrides, overridesErr := o.priceOverrides()
+	err := errors.Join(namedErr, rulesErr, cloudErr, builtinErr, overridesErr)
 	if cloudErr == nil { // the region may stand in the cloud config
 		var sessionErr error
 		s, sessionErr = session.Load(ctx, session.Options{
@@ -71,6 +78,9 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	logger := klog.FromContext(ctx)
 	for _, warning := range cloud.Warnings {
 		logger.Info("Part of the AWS cloud config is not understood", "reason", warning)
+	}
+	for _, warning := range s.Warnings {
+		logger.Info("Part of the AWS environment has no effect", "reason", warning)
 	}
 	logger.Info("Using AWS", "region", s.Region, "regionSource", s.RegionSource, "roleARN", cloud.RoleARN)
 	if len(rules) > 1 {
@@ -88,6 +98,10 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		books:    map[string]*book{},
 	}
 	p.view.Store(&view{})
+	p.prices = o.pricing(s, overrides, machines, p.launches)
+	if o.ReportIdentity {
+		p.identify = s.Identity
+	}
 	return p, nil
 }
 

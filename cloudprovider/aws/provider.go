@@ -14,6 +14,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
 )
 
 // reader and writer are what the provider asks of the Auto Scaling service.
@@ -39,11 +40,15 @@ type service interface {
 type Provider struct {
 	api      service
 	launches *launch.Cache
-	clock    clock.PassiveClock
-	wanted   wanted
-	history  time.Time // what failed before is not our concern
-	changed  chan struct{}
-	calls    calls
+	prices   *pricing
+	// identify asks AWS who we are; nil: nobody wants to know.
+	identify   func(context.Context) (session.Identity, error)
+	introduced sync.Once
+	clock      clock.PassiveClock
+	wanted     wanted
+	history    time.Time // what failed before is not our concern
+	changed    chan struct{}
+	calls      calls
 
 	view     atomic.Pointer[view]
 	stranger atomic.Bool   // a fresh node was seen whose instance is not in the view

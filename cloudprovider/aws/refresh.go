@@ -49,6 +49,8 @@ func (p *Provider) Refresh(ctx context.Context) error {
 	} else {
 		p.refreshSome(ctx)
 	}
+	p.refreshPrices(ctx)
+	p.introduce(ctx)
 	return p.verdict()
 }
 

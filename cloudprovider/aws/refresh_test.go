@@ -192,7 +192,7 @@ func TestGroupsThatDisappear(t *testing.T) {
 		t.Errorf("the named group keeps its last data for one round (-want +got):\n%s", diff)
 	}
 	wantErr := []string{`named: node group "named" does not exist any more: AWS knows no Auto Scaling group of this name in region eu-west-1: ` +
-		`check --nodes, the region (from AWS_REGION, AWS_DEFAULT_REGION or the shared config file) and the account`}
+		`check --nodes, the region (from the options) and the account`}
 	if diff := cmp.Diff(wantErr, r.errs()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}

@@ -34,17 +34,33 @@ func checkProvider(name string, known map[string]providerBuilder) error {
 }
 
 func newAWS(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
-	var file []byte
-	if path := options.Cloud.ConfigFile; path != "" {
-		var err error
-		if file, err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("--cloud-config=%q: want a readable file: %w", path, err)
-		}
+	file, err := readGiven("--cloud-config", options.Cloud.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := readGiven("--aws-price-overrides", options.Cloud.AWSPriceOverrides)
+	if err != nil {
+		return nil, err
 	}
 	return aws.New(ctx, aws.Options{
 		Nodes: options.Cloud.Nodes, AutoDiscovery: options.Cloud.AutoDiscovery, CloudConfig: file,
 		StaticInstanceTypes:  options.Cloud.AWSStaticInstanceList,
 		MaxNodeProvisionTime: options.NodeGroupDefaults.MaxNodeProvisionTime,
+		PriceOverrides:       overrides,
+		ReadPrices:           slices.Contains(options.ScaleUp.Expanders, config.ExpanderPrice),
+		ReportIdentity:       true,
 		Version:              versionText(), Clock: clock.RealClock{}, Observer: observer,
 	})
+}
+
+// readGiven reads the file that a flag names; nil: it names none. The error is one line.
+func readGiven(flag, path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%q: want a readable file: %w", flag, path, err)
+	}
+	return text, nil
 }

@@ -331,7 +331,7 @@ func warn(out io.Writer, parsed config.Parsed) {
 		_, _ = fmt.Fprintln(out, "warning: --expander: grpc is left out in a simulation, whose outcome no other process decides")
 	}
 	if slices.Contains(parsed.Options.ScaleUp.Expanders, config.ExpanderPrice) && !slices.Contains([]string{"", simulated.Name}, parsed.Options.Cloud.Provider) {
-		_, _ = fmt.Fprintf(out, "warning: --expander: with --cloud-provider=%s the controller does not start with price, for want of prices; here they are those of the scenario\n",
+		_, _ = fmt.Fprintf(out, "warning: --expander: with --cloud-provider=%s the controller goes by the prices of the cloud; here they are those of the scenario\n",
 			parsed.Options.Cloud.Provider)
 	}
 	if len(idle) > 0 {

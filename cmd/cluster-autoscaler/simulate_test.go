@@ -72,9 +72,9 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 			stderr: "warning: --expander: grpc is left out in a simulation, whose outcome no other process decides\n" +
 				"warning: these flags have no meaning in a simulation: --grpc-expander-cert, --grpc-expander-url\n",
 		},
-		"prices of a cloud that has none": {
+		"prices of another cloud than the simulated one": {
 			args: []string{"-f", maxSize, "--expander=price", "--cloud-provider=aws"}, want: 0, stdout: "NODE GROUP",
-			stderr: "warning: --expander: with --cloud-provider=aws the controller does not start with price, for want of prices; here they are those of the scenario\n",
+			stderr: "warning: --expander: with --cloud-provider=aws the controller goes by the prices of the cloud; here they are those of the scenario\n",
 		},
 		"flags without a meaning": {
 			args: []string{"-f", maxSize, "--kubeconfig=/k", "--leader-elect=false", "--cloud-provider=aws"}, want: 0,

@@ -40,6 +40,16 @@ type Launch struct {
 	Template      TemplateRef
 	// Overrides are those of a mixed instances policy, the preferred first; empty: the template decides.
 	Overrides []Override
+	// Distribution is how a mixed instances policy divides machines among markets and types; nil: there is no such policy.
+	Distribution *Distribution
+}
+
+// Distribution is how a mixed instances policy divides machines, AWS's defaults filled in.
+type Distribution struct {
+	OnDemandBase       int // units that are on demand before anything else
+	OnDemandPercentage int // of the units above the base
+	// OnDemandStrategy and SpotStrategy say in AWS's words which of the types is taken, for example prioritized and lowest-price.
+	OnDemandStrategy, SpotStrategy string
 }
 
 // TemplateRef names a version of a launch template. The zero value names none.

@@ -42,7 +42,7 @@ func (c *Client) configurationPage(ctx context.Context, in *autoscaling.Describe
 }
 
 func convertConfiguration(in types.LaunchConfiguration) launch.Template {
-	template := launch.Template{InstanceType: aws.ToString(in.InstanceType), ImageID: aws.ToString(in.ImageId)}
+	template := launch.Template{InstanceType: aws.ToString(in.InstanceType), ImageID: aws.ToString(in.ImageId), Spot: aws.ToString(in.SpotPrice) != ""}
 	for _, mapping := range in.BlockDeviceMappings {
 		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {
 			template.Volumes = append(template.Volumes, launch.Volume{Device: aws.ToString(mapping.DeviceName), GiB: int64(*mapping.Ebs.VolumeSize)})

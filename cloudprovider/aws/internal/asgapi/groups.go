@@ -1,6 +1,7 @@
 package asgapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -163,10 +164,29 @@ func convertLaunch(in *types.AutoScalingGroup) (asg.Launch, error) {
 			Requirements: o.InstanceRequirements != nil,
 		})
 	}
+	launch.Distribution = convertDistribution(policy.InstancesDistribution, launch.ByRequirements())
 	if launch.ByRequirements() && len(launch.Types()) > 0 {
 		return launch, errors.New("its mixed instances policy has both instance types and instance requirements")
 	}
 	return launch, nil
+}
+
+// convertDistribution fills AWS's defaults in.
+func convertDistribution(in *types.InstancesDistribution, byRequirements bool) *asg.Distribution {
+	out := &asg.Distribution{OnDemandPercentage: 100, OnDemandStrategy: "prioritized", SpotStrategy: "lowest-price"}
+	if byRequirements { // there is no order of preference
+		out.OnDemandStrategy = "lowest-price"
+	}
+	if in == nil {
+		return out
+	}
+	out.OnDemandBase = int(aws.ToInt32(in.OnDemandBaseCapacity))
+	if in.OnDemandPercentageAboveBaseCapacity != nil {
+		out.OnDemandPercentage = int(*in.OnDemandPercentageAboveBaseCapacity)
+	}
+	out.OnDemandStrategy = cmp.Or(aws.ToString(in.OnDemandAllocationStrategy), out.OnDemandStrategy)
+	out.SpotStrategy = cmp.Or(aws.ToString(in.SpotAllocationStrategy), out.SpotStrategy)
+	return out
 }
 
 func convertTemplate(in *types.LaunchTemplateSpecification) asg.TemplateRef {

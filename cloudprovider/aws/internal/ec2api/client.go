@@ -26,6 +26,7 @@ type service interface {
 	DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, opts ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
 	DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, opts ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 	DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanceTypesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeSpotPriceHistory(ctx context.Context, in *ec2.DescribeSpotPriceHistoryInput, opts ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
 }
 
 // Client asks EC2 in one region. Safe for concurrent use; all methods block. Errors are of type *faults.Error.
@@ -73,6 +74,9 @@ func (c *Client) Template(ctx context.Context, ref asg.TemplateRef) (launch.Temp
 func convertTemplate(in *types.ResponseLaunchTemplateData) launch.Template {
 	t := launch.Template{
 		ImageID: aws.ToString(in.ImageId), InstanceType: string(in.InstanceType), Requirements: in.InstanceRequirements != nil,
+	}
+	if options := in.InstanceMarketOptions; options != nil {
+		t.Spot = options.MarketType == types.MarketTypeSpot
 	}
 	for _, mapping := range in.BlockDeviceMappings {
 		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {

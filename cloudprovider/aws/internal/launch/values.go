@@ -11,8 +11,10 @@ type Template struct {
 	InstanceType string // empty: none is named
 	// Requirements tells that AWS chooses the type by attributes.
 	Requirements bool
-	Volumes      []Volume
-	VCPUs        int // cores × threads where the template sets them; 0: as the type has
+	// Spot tells that machines are bought as spot instances.
+	Spot    bool
+	Volumes []Volume
+	VCPUs   int // cores × threads where the template sets them; 0: as the type has
 	// EFAInterfaces is how many interfaces of that kind the template asks for.
 	EFAInterfaces int
 }

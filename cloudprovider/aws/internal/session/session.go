@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,9 @@ type Session struct {
 	Region string
 	// RegionSource says in words where the region comes from.
 	RegionSource string
-	cloud        cloudconfig.Config
+	// Warnings name settings of the environment that have no effect, one line each.
+	Warnings []string
+	cloud    cloudconfig.Config
 }
 
 // Options is what a session is loaded with.
@@ -47,33 +51,48 @@ type Options struct {
 	Overrides []func(*config.LoadOptions) error
 }
 
-// Load runs the SDK's default chain. It fails with one line when no region can be found, listing what was tried.
+// Load runs the SDK's default chain. The error joins all that is wrong with it, one line each: values of the environment, no region
+// anywhere, with a list of what was tried, URLs of service overrides.
 func Load(ctx context.Context, o Options) (Session, error) {
+	environment, err := readEnvironment()
+	if err != nil {
+		return Session{}, err
+	}
+	loaded, err := o.load(ctx)
+	if err != nil {
+		return Session{}, fmt.Errorf("loading the AWS configuration from the environment and the shared files: %w", err)
+	}
+	s := Session{Config: loaded, Warnings: environment.warnings(), cloud: o.Cloud}
+	if s.Region, s.RegionSource, err = region(ctx, loaded, o.Cloud); err != nil {
+		return Session{}, err
+	}
+	if err := s.checkOverrides(); err != nil {
+		return Session{}, err
+	}
+	if override := s.Override("sts"); s.Region != loaded.Region || override.URL != "" {
+		// The SDK's own calls to STS, for a web identity or for the role of a profile, have to know both.
+		s.Config, err = o.load(ctx, config.WithRegion(s.Region), func(l *config.LoadOptions) error { withSTS(l, override); return nil })
+		if err != nil {
+			return Session{}, fmt.Errorf("loading the AWS configuration for region %s: %w", s.Region, err)
+		}
+	}
+	if o.Cloud.RoleARN != "" {
+		s.assumeRole()
+	}
+	if s.Config.Credentials != nil {
+		s.Config.Credentials = aws.NewCredentialsCache(faults.MarkCredentials(explained(s.Config.Credentials)))
+	}
+	return s, nil
+}
+
+func (o Options) load(ctx context.Context, more ...func(*config.LoadOptions) error) (aws.Config, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithAPIOptions([]func(*middleware.Stack) error{
 			awsmiddleware.AddUserAgentKeyValue("cluster-autoscaler", o.Version), o.Attempt, plainBodies,
 		}),
 		config.WithLogger(sdkLogger(klog.FromContext(ctx))),
 	}
-	loaded, err := config.LoadDefaultConfig(ctx, append(load, o.Overrides...)...)
-	if err != nil {
-		return Session{}, fmt.Errorf("loading the AWS configuration from the environment and the shared files: %w", err)
-	}
-	s := Session{Config: loaded, cloud: o.Cloud}
-	if s.Region, s.RegionSource, err = region(ctx, loaded, o.Cloud); err != nil {
-		return Session{}, err
-	}
-	s.Config.Region = s.Region
-	if err := s.checkOverrides(); err != nil {
-		return Session{}, err
-	}
-	if o.Cloud.RoleARN != "" {
-		s.assumeRole()
-	}
-	if s.Config.Credentials != nil {
-		s.Config.Credentials = aws.NewCredentialsCache(faults.MarkCredentials(s.Config.Credentials))
-	}
-	return s, nil
+	return config.LoadDefaultConfig(ctx, slices.Concat(load, o.Overrides, more)...)
 }
 
 // sdkLogger lets the SDK's own remarks, which are about its inner workings, show at high verbosity only.
@@ -83,9 +102,15 @@ func sdkLogger(logger klog.Logger) logging.Logger {
 	})
 }
 
-// Override is the address of a service that the cloud config sets for the region; zero: the SDK knows.
-func (s Session) Override(service string) endpoint.Override {
+// Override is the address of a service that the cloud config sets for the region; zero: the SDK knows. others are further regions
+// whose override will do, for services that are not in every region.
+func (s Session) Override(service string, others ...string) endpoint.Override {
 	o, ok := s.cloud.Override(service, s.Region)
+	for _, other := range others {
+		if !ok {
+			o, ok = s.cloud.Override(service, other)
+		}
+	}
 	if !ok {
 		return endpoint.Override{}
 	}
@@ -104,14 +129,10 @@ func (s Session) checkOverrides() error {
 
 // region finds the region and says where.
 func region(ctx context.Context, loaded aws.Config, cloud cloudconfig.Config) (name, source string, err error) {
-	if name = strings.TrimSpace(loaded.Region); name != "" {
-		return name, "AWS_REGION, AWS_DEFAULT_REGION or the shared config file", nil
-	}
-	if cloud.Region != "" {
-		return cloud.Region, "Region of the cloud config", nil
-	}
-	if name = regionOfZone(cloud.Zone); name != "" {
-		return name, "Zone of the cloud config", nil
+	for _, place := range places(loaded, cloud) {
+		if name = strings.TrimSpace(place.value); name != "" {
+			return name, place.name, nil
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, metadataLimit)
 	defer cancel()
@@ -121,6 +142,27 @@ func region(ctx context.Context, loaded aws.Config, cloud cloudconfig.Config) (n
 	}
 	return "", "", fmt.Errorf("the AWS region is not known: set AWS_REGION (tried AWS_REGION, AWS_DEFAULT_REGION, the profile of the shared "+
 		"config file, Region and Zone of --cloud-config, the instance metadata service: %w)", orEmpty(err))
+}
+
+// place is where a region may stand.
+type place struct{ name, value string }
+
+// places lists where the region is looked for without asking anybody, the most important first. A variable that is set to blanks counts as not set.
+func places(loaded aws.Config, cloud cloudconfig.Config) []place {
+	first, second := os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")
+	profile := place{name: "the profile of the shared config file"}
+	for _, source := range loaded.ConfigSources {
+		if shared, ok := source.(config.SharedConfig); ok {
+			profile.value = shared.Region
+			profile.name = fmt.Sprintf("the profile %q of the shared config file", shared.Profile)
+		}
+	}
+	var all []place
+	if told := loaded.Region; told != first && told != second && told != profile.value { // by whoever made the session
+		all = append(all, place{name: "the options", value: told})
+	}
+	return append(all, place{"AWS_REGION", first}, place{"AWS_DEFAULT_REGION", second}, profile,
+		place{"Region of the cloud config", cloud.Region}, place{"Zone of the cloud config", regionOfZone(cloud.Zone)})
 }
 
 func orEmpty(err error) error {
@@ -141,18 +183,43 @@ func regionOfZone(zone string) string {
 	return ""
 }
 
+// sessionName is by which an operator finds the calls in CloudTrail.
+const sessionName = "cluster-autoscaler"
+
 // assumeRole makes all clients act in the role of the cloud config.
 func (s *Session) assumeRole() {
 	client := sts.NewFromConfig(s.Config, func(o *sts.Options) {
-		if override := s.Override("sts"); override.URL != "" {
-			o.EndpointResolverV2 = stsResolver{override: override}
-		}
+		overrideSTS(o, s.Override("sts"))
 		if arn := s.cloud.SourceARN; arn != "" { // the role's policy may ask for these, against the confused deputy
 			o.APIOptions = append(o.APIOptions,
 				smithyhttp.AddHeaderValue("x-amz-source-arn", arn), smithyhttp.AddHeaderValue("x-amz-source-account", accountOf(arn)))
 		}
 	})
-	s.Config.Credentials = stscreds.NewAssumeRoleProvider(client, s.cloud.RoleARN)
+	s.Config.Credentials = stscreds.NewAssumeRoleProvider(client, s.cloud.RoleARN, func(o *stscreds.AssumeRoleOptions) { o.RoleSessionName = sessionName })
+}
+
+// withSTS sends the SDK's own calls to STS to the address of an override.
+func withSTS(l *config.LoadOptions, override endpoint.Override) {
+	if override.URL == "" {
+		return
+	}
+	at := func(o *sts.Options) { overrideSTS(o, override) }
+	l.AssumeRoleCredentialOptions = func(o *stscreds.AssumeRoleOptions) {
+		if client, ok := o.Client.(*sts.Client); ok {
+			o.Client = sts.New(client.Options(), at)
+		}
+	}
+	l.WebIdentityRoleCredentialOptions = func(o *stscreds.WebIdentityRoleOptions) {
+		if client, ok := o.Client.(*sts.Client); ok {
+			o.Client = sts.New(client.Options(), at)
+		}
+	}
+}
+
+func overrideSTS(o *sts.Options, override endpoint.Override) {
+	if override.URL != "" {
+		o.EndpointResolverV2 = stsResolver{override: override}
+	}
 }
 
 // accountOf is the fifth part of an ARN.
