@@ -80,6 +80,9 @@ type Cloud struct {
 	ClusterName           string   // read by no cloud that is linked today; --cluster-name
 	AWSStaticInstanceList bool     // never ask EC2 for instance types; --aws-use-static-instance-list
 	AWSPriceOverrides     string   // file with prices that AWS doesn't tell; "" means none; --aws-price-overrides
+	// AWSDiscoverAny takes the groups that any of several discovery rules matches; else they must match all of them. --aws-discovery-match
+	AWSDiscoverAny     bool
+	AWSRefreshInterval time.Duration // between two readings of all groups, 10 s to 4 min; --aws-refresh-interval
 }
 
 // Loop is the rhythm of the iterations and what health says about them.

@@ -40,6 +40,7 @@ type draft struct {
 	drainPriority    string
 	resourceLock     string
 	loggingFormat    string
+	discovery        string
 }
 
 // Parse reads a command line without the program's name. Words that are no flags are ignored, as are all words behind "--".

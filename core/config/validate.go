@@ -19,6 +19,7 @@ const resourceLockLeases = "leases"
 func validate(d *draft, table []Flag, set *pflag.FlagSet, found *findings) {
 	checkBounds(d, table, set, found)
 	checkProcess(d, found)
+	checkCloud(d, found)
 	checkElection(d.opts.LeaderElection, d.resourceLock, found)
 	checkHealth(&d.opts.Loop, found)
 	checkLimits(d, found)
@@ -48,6 +49,31 @@ func checkBounds(d *draft, table []Flag, set *pflag.FlagSet, found *findings) {
 		case !flag.bound.holds(n):
 			found.refuse(flag.Name, value, flag.bound.wants())
 		}
+	}
+}
+
+// The values of --aws-discovery-match.
+const (
+	discoverAll = "all"
+	discoverAny = "any"
+)
+
+// The shortest and the longest time between two readings of the cloud: what is older than five minutes is not planned with.
+const (
+	shortestRefresh = 10 * time.Second
+	longestRefresh  = 4 * time.Minute
+)
+
+// checkCloud checks what does not depend on which clouds are linked.
+func checkCloud(d *draft, found *findings) {
+	switch d.discovery {
+	case discoverAll, discoverAny:
+		d.opts.Cloud.AWSDiscoverAny = d.discovery == discoverAny
+	default:
+		found.refuse("aws-discovery-match", d.discovery, discoverAll+" or "+discoverAny)
+	}
+	if interval := d.opts.Cloud.AWSRefreshInterval; interval < shortestRefresh || interval > longestRefresh {
+		found.refuse("aws-refresh-interval", interval.String(), fmt.Sprintf("%s to %s", shortestRefresh, longestRefresh))
 	}
 }
 
