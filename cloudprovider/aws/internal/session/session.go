@@ -69,12 +69,11 @@ func Load(ctx context.Context, o Options) (Session, error) {
 	if err := s.checkOverrides(); err != nil {
 		return Session{}, err
 	}
-	if override := s.Override("sts"); s.Region != loaded.Region || override.URL != "" {
-		// The SDK's own calls to STS, for a web identity or for the role of a profile, have to know both.
-		s.Config, err = o.load(ctx, config.WithRegion(s.Region), func(l *config.LoadOptions) error { withSTS(l, override); return nil })
-		if err != nil {
-			return Session{}, fmt.Errorf("loading the AWS configuration for region %s: %w", s.Region, err)
-		}
+	// The SDK makes its own client of STS, for a web identity or for the role of a profile, before it knows all that a finished configuration tells.
+	at := s.whereSTS()
+	s.Config, err = o.load(ctx, config.WithRegion(s.Region), func(l *config.LoadOptions) error { withSTS(l, at); return nil })
+	if err != nil {
+		return Session{}, fmt.Errorf("loading the AWS configuration for region %s: %w", s.Region, err)
 	}
 	if o.Cloud.RoleARN != "" {
 		s.assumeRole()
@@ -198,12 +197,19 @@ func (s *Session) assumeRole() {
 	s.Config.Credentials = stscreds.NewAssumeRoleProvider(client, s.cloud.RoleARN, func(o *stscreds.AssumeRoleOptions) { o.RoleSessionName = sessionName })
 }
 
-// withSTS sends the SDK's own calls to STS to the address of an override.
-func withSTS(l *config.LoadOptions, override endpoint.Override) {
-	if override.URL == "" {
-		return
+// whereSTS changes a client of STS so that it goes where all others go: to the address of the cloud config or to that of the environment.
+func (s Session) whereSTS() func(*sts.Options) {
+	base, override := sts.NewFromConfig(s.Config).Options().BaseEndpoint, s.Override("sts")
+	return func(o *sts.Options) {
+		if o.BaseEndpoint == nil {
+			o.BaseEndpoint = base
+		}
+		overrideSTS(o, override)
 	}
-	at := func(o *sts.Options) { overrideSTS(o, override) }
+}
+
+// withSTS changes the clients of STS that the SDK makes for itself.
+func withSTS(l *config.LoadOptions, at func(*sts.Options)) {
 	l.AssumeRoleCredentialOptions = func(o *stscreds.AssumeRoleOptions) {
 		if client, ok := o.Client.(*sts.Client); ok {
 			o.Client = sts.New(client.Options(), at)
