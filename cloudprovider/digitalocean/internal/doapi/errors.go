@@ -34,12 +34,19 @@ const (
 type Error struct {
 	Operation string // godo's name of it
 	Class     Class
-	Status    int // of the answer; 0: there was none
+	Status    int    // of the answer; 0: there was none
+	Request   string // the API's id of the request; empty: unknown, or left out of the text
 	Err       error
 }
 
 // Error says which call failed and why.
-func (e *Error) Error() string { return fmt.Sprintf("DigitalOcean %s: %v", e.Operation, e.Err) }
+func (e *Error) Error() string {
+	text := fmt.Sprintf("DigitalOcean %s: %v", e.Operation, e.Err)
+	if e.Request != "" {
+		text += fmt.Sprintf(" (request %s)", e.Request)
+	}
+	return text
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -68,7 +75,7 @@ func classify(ctx context.Context, operation string, err error) error {
 	}
 	e := &Error{Operation: operation, Class: Unanswered, Err: err}
 	if answer, ok := errors.AsType[*godo.ErrorResponse](err); ok {
-		e.Class, e.Status = classOf(answer), answer.Response.StatusCode
+		e.Class, e.Status, e.Request = classOf(answer), answer.Response.StatusCode, answer.RequestID
 		e.Err = errors.New(textOf(answer))
 		return e
 	}
@@ -136,9 +143,5 @@ func textOf(answer *godo.ErrorResponse) string {
 	if message == "" {
 		message = http.StatusText(answer.Response.StatusCode)
 	}
-	text := fmt.Sprintf("%d %s", answer.Response.StatusCode, message)
-	if answer.RequestID != "" {
-		text += fmt.Sprintf(" (request %s)", answer.RequestID)
-	}
-	return text
+	return fmt.Sprintf("%d %s", answer.Response.StatusCode, message)
 }
