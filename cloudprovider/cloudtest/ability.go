@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"example.com/cluster-autoscaler/cloudprovider"
 )
 
@@ -123,6 +125,9 @@ func pricesStay(r *rig) {
 		r.Fatalf("Templates: %v, want no error", err)
 	}
 	for _, v := range variants {
+		if reader, ok := r.cloud.(cloudprovider.PriceReader); ok {
+			reader.ReadPrices(r.Context(), []*corev1.Node{v.Node}, []*corev1.Pod{halfOf(v)})
+		}
 		first, err := pricer.NodePricePerHour(v.Node)
 		again, errAgain := pricer.NodePricePerHour(v.Node)
 		if err != nil || errAgain != nil || first <= 0 || first != again {

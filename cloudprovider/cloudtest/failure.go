@@ -157,13 +157,13 @@ func lostAnswersAreTold(r *rig) {
 	machines := r.truth("a").Machines
 	loser.LoseAnswers()
 	granted, err := r.group("a").IncreaseSize(r.Context(), 1)
-	if granted != 0 || !unknown(err) {
-		r.Errorf("IncreaseSize = %d, %v; want 0 and a TransientError with OutcomeUnknown", granted, err)
+	if !(granted == 0 && unknown(err)) && !(granted == 1 && err == nil) { // a provider may find out by a second look
+		r.Errorf("IncreaseSize = %d, %v; want 0 and a TransientError with OutcomeUnknown, or 1 and no error", granted, err)
 	}
 	r.wantTarget(3)
 	outcomes, err := r.group("a").DeleteNodes(r.Context(), refsOf(machines[0]))
-	if err != nil || len(outcomes) != 1 || !unknown(outcomes[0].Err) {
-		r.Errorf("DeleteNodes = %v, %v; want one outcome that is unknown", outcomes, err)
+	if err != nil || len(outcomes) != 1 || (outcomes[0].Err != nil && !unknown(outcomes[0].Err)) {
+		r.Errorf("DeleteNodes = %v, %v; want one outcome that is unknown, or a success", outcomes, err)
 	}
 	loser.KeepAnswers()
 	r.settled()

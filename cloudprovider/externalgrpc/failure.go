@@ -1,9 +1,11 @@
 package externalgrpc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -34,7 +36,7 @@ func translate(err error, q question) error {
 		}
 		return err
 	case codes.ResourceExhausted:
-		return &cloudprovider.OutOfResourcesError{Group: q.group, Code: codes.ResourceExhausted.String(), Err: err}
+		return exhausted(err, q)
 	case codes.FailedPrecondition, codes.OutOfRange:
 		if q.write {
 			return &cloudprovider.StaleBoundsError{Group: q.group, Asked: q.asked, Err: err}
@@ -45,6 +47,23 @@ func translate(err error, q question) error {
 	default:
 		return err
 	}
+}
+
+// exhausted tells a limit of the account from a shortage by the details of the status, which few servers send.
+func exhausted(err error, q question) error {
+	for _, detail := range status.Convert(err).Details() {
+		switch d := detail.(type) {
+		case *errdetails.QuotaFailure:
+			code := ""
+			for _, violation := range d.GetViolations() {
+				code = cmp.Or(code, violation.GetSubject())
+			}
+			return &cloudprovider.QuotaError{Group: q.group, Code: cmp.Or(code, codes.ResourceExhausted.String()), Err: err}
+		case *errdetails.ErrorInfo:
+			return &cloudprovider.OutOfResourcesError{Group: q.group, Code: cmp.Or(d.GetReason(), codes.ResourceExhausted.String()), Err: err}
+		}
+	}
+	return &cloudprovider.OutOfResourcesError{Group: q.group, Code: codes.ResourceExhausted.String(), Err: err}
 }
 
 // unanswered tells errors that leave open whether the call was carried out.

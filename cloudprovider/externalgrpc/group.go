@@ -2,10 +2,13 @@ package externalgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -25,7 +28,7 @@ func (g *NodeGroup) ID() cloudprovider.GroupID { return g.book.id }
 // State is the group as the server described it.
 func (g *NodeGroup) State() cloudprovider.GroupState { return g.state }
 
-// ReadState asks the server anew, which blocks. What was learnt is in the view from then on, too.
+// ReadState asks the server anew, which blocks. The view stays as it is.
 func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, error) {
 	g.book.writing.Lock()
 	defer g.book.writing.Unlock()
@@ -36,19 +39,30 @@ func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, er
 	return state, nil
 }
 
-// fresh asks for the sizes as they are now, with the bounds of the latest list. Hold the book's writing. The error is the server's.
+// fresh asks for sizes and bounds as they are now, for the next view. Hold the book's writing. The error is the server's.
 func (g *NodeGroup) fresh(ctx context.Context) (cloudprovider.GroupState, error) {
 	p, b := g.provider, g.book
 	now, err := p.readSizes(ctx, b.id)
 	if err != nil {
 		return cloudprovider.GroupState{}, err
 	}
+	listed, err := p.list(ctx)
+	if err != nil {
+		return cloudprovider.GroupState{}, err
+	}
+	at := slices.IndexFunc(listed, func(m *protocol.NodeGroup) bool { return m.GetId() == string(b.id) })
+	if at < 0 {
+		return cloudprovider.GroupState{}, status.Error(codes.NotFound, "the server doesn't list it any more")
+	}
+	if err := checkGroup(listed[at]); err != nil {
+		return cloudprovider.GroupState{}, &cloudprovider.ConfigurationError{Group: b.id, Err: err}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state := b.state
+	state.Min, state.Max = int(listed[at].GetMinSize()), int(listed[at].GetMaxSize())
 	state.Target, state.Instances = now.target, now.instances
 	b.set(state)
-	p.publish()
 	return state, nil
 }
 
@@ -114,7 +128,6 @@ func (g *NodeGroup) assume(target int, going ...cloudprovider.NodeRef) {
 		}
 	}
 	b.set(state)
-	p.publish()
 }
 
 // DecreaseTargetSize withdraws no more than the machines that the server doesn't list, and stays at the minimum.
@@ -136,24 +149,27 @@ func (g *NodeGroup) DecreaseTargetSize(ctx context.Context, by int) (lowered int
 		_, err := g.provider.client.NodeGroupDecreaseTargetSize(ctx, &protocol.NodeGroupDecreaseTargetSizeRequest{Id: string(g.ID()), Delta: int32(-by)})
 		return err
 	})
-	if unanswered(err) && seen && after.Target <= before.Target-by {
-		err = nil
+	lowered = by
+	if _, refused := errors.AsType[*cloudprovider.StaleBoundsError](err); seen && (refused || unanswered(err)) {
+		lowered, err = max(0, before.Target-after.Target), nil // a part may have been withdrawn
 	}
-	if err == nil && (!seen || after.Target > before.Target-by) {
+	if err == nil && lowered == by && (!seen || after.Target > before.Target-by) {
 		g.assume(before.Target - by)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("lowering the target of node group %s by %d: %w", g.ID(), by, err)
 	}
-	klog.FromContext(ctx).V(1).Info("Withdrew machines that never came", "nodeGroup", g.ID(), "from", before.Target, "to", before.Target-by)
-	return by, nil
+	klog.FromContext(ctx).V(1).Info("Withdrew machines that never came", "nodeGroup", g.ID(), "from", before.Target, "to", before.Target-lowered)
+	return lowered, nil
 }
 
-// existing counts the machines that are there or are being made.
+// existing counts the machines that are there or may still come.
 func existing(state cloudprovider.GroupState) int {
 	count := 0
 	for i := range state.Instances {
-		if state.Instances[i].State != cloudprovider.InstanceDeleting {
+		instance := &state.Instances[i]
+		failed := instance.State == cloudprovider.InstanceCreating && instance.Error != nil
+		if !failed && instance.State != cloudprovider.InstanceDeleting {
 			count++
 		}
 	}
@@ -172,14 +188,15 @@ func (g *NodeGroup) DeleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	if err != nil {
 		return nil, fmt.Errorf("reading node group %s before deleting nodes: %w", g.ID(), translate(err, question{group: g.ID()}))
 	}
-	victims := present(before, nodes)
+	mine, foreign := g.own(nodes)
+	victims := present(before, mine)
 	if room := before.Target - before.Min; len(victims) > room {
 		return nil, &cloudprovider.StaleBoundsError{
 			Group: g.ID(), Asked: len(victims), Room: max(0, room), Err: fmt.Errorf("a target of %d is below the minimum of %d", before.Target-len(victims), before.Min),
 		}
 	}
 	if len(victims) == 0 {
-		return outcomes(nodes, nil, nil), nil
+		return outcomes(nodes, foreign, errForeign), nil
 	}
 	request := &protocol.NodeGroupDeleteNodesRequest{Id: string(g.ID())}
 	for _, node := range victims {
@@ -194,13 +211,32 @@ func (g *NodeGroup) DeleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 			g.assume(before.Target-len(victims), victims...)
 		}
 		klog.FromContext(ctx).V(1).Info("Deleted nodes", "nodeGroup", g.ID(), "nodes", len(victims))
-		return outcomes(nodes, nil, nil), nil
+		return outcomes(nodes, foreign, errForeign), nil
 	}
 	err = fmt.Errorf("deleting %d nodes of node group %s: %w", len(victims), g.ID(), err)
-	if !seen {
-		return outcomes(nodes, victims, err), nil
+	if _, refused := errors.AsType[*cloudprovider.StaleBoundsError](err); refused && seen && len(present(after, victims)) == len(victims) {
+		return nil, err
 	}
-	return outcomes(nodes, present(after, nodes), err), nil
+	if !seen {
+		return outcomes(nodes, append(victims, foreign...), err), nil
+	}
+	return outcomes(nodes, append(present(after, mine), foreign...), err), nil
+}
+
+// errForeign is the outcome for a node of another group.
+var errForeign = errors.New("the node is in another node group")
+
+// own parts the nodes of other groups from those that are this group's or nobody's.
+func (g *NodeGroup) own(nodes []cloudprovider.NodeRef) (mine, foreign []cloudprovider.NodeRef) {
+	members := g.provider.view.Load().members
+	for _, node := range nodes {
+		if group, listed := members[node.ProviderID]; listed && group != g.ID() {
+			foreign = append(foreign, node)
+			continue
+		}
+		mine = append(mine, node)
+	}
+	return mine, foreign
 }
 
 // present are the nodes whose machines the group has and that are not going already. A machine without a listed id is taken for gone.

@@ -65,7 +65,8 @@ var (
 	_ cloudprovider.StateReader   = (*NodeGroup)(nil)
 )
 
-// New checks the configuration and makes a Provider with an empty view. The server is first asked by Refresh. The error joins all that is wrong.
+// New checks the configuration and makes a Provider with an empty view. It tries to ask the server how nodes with accelerators are labelled, which blocks for
+// grpc_timeout at most and may fail; everything else is first asked by Refresh. The error joins all that is wrong.
 func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.Clock == nil {
 		return nil, errors.New("making the external gRPC provider: Options.Clock is nil")
@@ -88,6 +89,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		changed: make(chan struct{}, 1), books: map[cloudprovider.GroupID]*book{}, strangers: map[nodeKey]*stranger{},
 	}
 	p.view.Store(&view{})
+	p.readGPU(ctx) // some want to know before the first Refresh
 	return p, nil
 }
 

@@ -54,20 +54,27 @@ func (p *Provider) Refresh(ctx context.Context) error {
 		return fmt.Errorf("refreshing the external gRPC provider: %w", translate(err, question{}))
 	}
 	p.reached = true
-	var listed *protocol.NodeGroupsResponse
-	if err := p.call(ctx, p.config.Timeout, func(ctx context.Context) (err error) {
-		listed, err = p.client.NodeGroups(ctx, &protocol.NodeGroupsRequest{})
-		return err
-	}); err != nil {
+	listed, err := p.list(ctx)
+	if err != nil {
 		return fmt.Errorf("listing the node groups of the external gRPC provider: %w", translate(err, question{}))
 	}
-	p.readAll(ctx, p.enter(ctx, listed.GetNodeGroups()))
+	p.readAll(ctx, p.enter(ctx, listed))
 	p.askAboutStrangers(ctx)
 	p.readGPU(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.publish()
 	return nil
+}
+
+// list asks for all groups. The error is the server's.
+func (p *Provider) list(ctx context.Context) ([]*protocol.NodeGroup, error) {
+	var listed *protocol.NodeGroupsResponse
+	err := p.call(ctx, p.config.Timeout, func(ctx context.Context) (err error) {
+		listed, err = p.client.NodeGroups(ctx, &protocol.NodeGroupsRequest{})
+		return err
+	})
+	return listed.GetNodeGroups(), err
 }
 
 // call gives a call its time limit.

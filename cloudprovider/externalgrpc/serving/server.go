@@ -35,50 +35,17 @@ func (s *Server) group(id string) (cloudprovider.NodeGroup, error) {
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "id is empty: want the id of a node group")
 	}
+	for _, broken := range s.cloud.GroupErrors() {
+		if string(broken.Group) == id { // it may be listed as well, with what was known before
+			return nil, status.Errorf(codes.Aborted, "node group %q cannot be described: %v", id, broken.Err)
+		}
+	}
 	for _, group := range s.cloud.NodeGroups() {
 		if string(group.ID()) == id {
 			return group, nil
 		}
 	}
-	for _, broken := range s.cloud.GroupErrors() {
-		if string(broken.Group) == id {
-			return nil, status.Errorf(codes.Unavailable, "node group %q cannot be described: %v", id, broken.Err)
-		}
-	}
 	return nil, status.Errorf(codes.NotFound, "there is no node group %q", id)
-}
-
-// statusOf gives an error of the contract the code that makes a client react in the same way.
-func statusOf(err error) error {
-	if err == nil {
-		return nil
-	}
-	code := codes.Internal
-	var (
-		transient     *cloudprovider.TransientError
-		gone          *cloudprovider.GoneError
-		stale         *cloudprovider.StaleBoundsError
-		quota         *cloudprovider.QuotaError
-		short         *cloudprovider.OutOfResourcesError
-		configuration *cloudprovider.ConfigurationError
-	)
-	switch {
-	case errors.As(err, &transient) && transient.OutcomeUnknown:
-		code = codes.Unavailable
-	case errors.As(err, &transient):
-		code = codes.Aborted
-	case errors.As(err, &gone):
-		code = codes.NotFound
-	case errors.As(err, &stale):
-		code = codes.FailedPrecondition
-	case errors.As(err, &quota), errors.As(err, &short):
-		code = codes.ResourceExhausted
-	case errors.As(err, &configuration):
-		code = codes.PermissionDenied
-	case errors.Is(err, context.DeadlineExceeded):
-		code = codes.DeadlineExceeded
-	}
-	return status.Error(code, err.Error())
 }
 
 // NodeGroups lists the groups of the view, and those that cannot be described without bounds of their own.
@@ -220,18 +187,16 @@ func (s *Server) Refresh(ctx context.Context, _ *protocol.RefreshRequest) (*prot
 	return &protocol.RefreshResponse{}, nil
 }
 
-// now is the state of a group, read from the cloud where the provider can do that.
+// now is the state of a group as new as the provider can tell: a client that is about to write asks for it.
 func (s *Server) now(ctx context.Context, id string) (cloudprovider.GroupState, error) {
+	if err := s.cloud.Refresh(ctx); err != nil {
+		return cloudprovider.GroupState{}, statusOf(err)
+	}
 	group, err := s.group(id)
 	if err != nil {
 		return cloudprovider.GroupState{}, err
 	}
-	reader, ok := group.(cloudprovider.StateReader)
-	if !ok {
-		return group.State(), nil
-	}
-	state, err := reader.ReadState(ctx)
-	return state, statusOf(err)
+	return group.State(), nil
 }
 
 // NodeGroupTargetSize is that of the view.
