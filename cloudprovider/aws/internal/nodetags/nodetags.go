@@ -1,6 +1,7 @@
 package nodetags
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,10 +20,19 @@ const (
 	resourcePrefix = "k8s.io/cluster-autoscaler/node-template/resources/"
 	optionPrefix   = "k8s.io/cluster-autoscaler/node-template/autoscaling-options/"
 	eksPrefix      = "eks:"
-
-	eksNodeGroup = "eks:nodegroup-name"
-	eksCluster   = "eks:cluster-name"
 )
+
+// The keys of the tags that EKS puts on the Auto Scaling groups of managed node groups.
+const (
+	EKSNodeGroup = "eks:nodegroup-name"
+	EKSCluster   = "eks:cluster-name"
+)
+
+// LabelTag is the key of the tag that names the value of a label, for messages that tell people what to add.
+func LabelTag(key string) string { return labelPrefix + key }
+
+// TaintTag is the key of the tag that names value and effect of a taint, for messages that tell people what to add.
+func TaintTag(key string) string { return taintPrefix + key }
 
 // ResourceTag is the key of the tag that names the amount of a resource, for messages that tell people what to add.
 func ResourceTag(name corev1.ResourceName) string { return resourcePrefix + string(name) }
@@ -56,13 +66,37 @@ func (r Rejection) String() string { return fmt.Sprintf("tag %s=%q: %s", r.Key, 
 
 // Parse reads the tags of a group; it never fails, see Tags.Rejected.
 func Parse(tags map[string]string) Tags {
-	parsed := Tags{Labels: map[string]string{}, Resources: corev1.ResourceList{}, EKSNodeGroup: tags[eksNodeGroup], EKSCluster: tags[eksCluster]}
+	parsed := Tags{Labels: map[string]string{}, Resources: corev1.ResourceList{}, EKSNodeGroup: tags[EKSNodeGroup], EKSCluster: tags[EKSCluster]}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if reason := parsed.take(key, tags[key]); reason != "" {
 			parsed.Rejected = append(parsed.Rejected, Rejection{Key: key, Value: tags[key], Reason: reason})
 		}
 	}
 	return parsed
+}
+
+// With lays what EKS knows about the managed node group over the tags of its Auto Scaling group: nodeGroup are the node group's own tags, labels and taints
+// those that EKS gives the nodes. EKS' labels win over all tags, the node group's tags over those of the Auto Scaling group, but for the options, where the
+// Auto Scaling group's win. Taints add up; of those with equal key and effect EKS' own stays. Rejected are those of t.
+func (t Tags) With(nodeGroup Tags, labels map[string]string, taints []corev1.Taint) Tags {
+	joined := t
+	joined.Labels = maps.Clone(t.Labels)
+	maps.Copy(joined.Labels, nodeGroup.Labels)
+	maps.Copy(joined.Labels, labels)
+	joined.Resources = t.Resources.DeepCopy()
+	maps.Copy(joined.Resources, nodeGroup.Resources)
+	joined.Taints = nil
+	for _, taint := range slices.Concat(taints, nodeGroup.Taints, t.Taints) {
+		same := func(other corev1.Taint) bool { return other.MatchTaint(&taint) }
+		if !slices.ContainsFunc(joined.Taints, same) {
+			joined.Taints = append(joined.Taints, taint)
+		}
+	}
+	slices.SortStableFunc(joined.Taints, func(a, b corev1.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
+	})
+	joined.Options = joinOptions(t.Options, nodeGroup.Options)
+	return joined
 }
 
 // take reads one tag and returns what is wrong with it.
@@ -79,7 +113,7 @@ func (t *Tags) take(key, value string) string {
 	if name, ok := strings.CutPrefix(key, optionPrefix); ok {
 		return t.takeOption(name, value)
 	}
-	if name, ok := strings.CutPrefix(key, eksPrefix); ok && key != eksNodeGroup && key != eksCluster {
+	if name, ok := strings.CutPrefix(key, eksPrefix); ok && key != EKSNodeGroup && key != EKSCluster {
 		// Known from upstream as labels named by what follows eks:. The two that EKS always sets are left out, since no node has them.
 		return t.takeLabel(name, value)
 	}

@@ -1,10 +1,13 @@
 package nodetags
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/cluster-autoscaler/cloudprovider"
 )
 
 // takeOption reads one autoscaling option. The names are lower case, as upstream's are.
@@ -31,6 +34,21 @@ func (t *Tags) takeOption(name, value string) string {
 		return takeBool(&t.Options.AllowNonAtomicScaleUpToMax, value)
 	default:
 		return "there is no such option"
+	}
+}
+
+// joinOptions takes each option from first, else from second.
+func joinOptions(first, second cloudprovider.OptionOverrides) cloudprovider.OptionOverrides {
+	return cloudprovider.OptionOverrides{
+		ScaleDownUtilizationThreshold:    cmp.Or(first.ScaleDownUtilizationThreshold, second.ScaleDownUtilizationThreshold),
+		ScaleDownGPUUtilizationThreshold: cmp.Or(first.ScaleDownGPUUtilizationThreshold, second.ScaleDownGPUUtilizationThreshold),
+		ScaleDownUnneededTime:            cmp.Or(first.ScaleDownUnneededTime, second.ScaleDownUnneededTime),
+		ScaleDownUnreadyTime:             cmp.Or(first.ScaleDownUnreadyTime, second.ScaleDownUnreadyTime),
+		MaxNodeProvisionTime:             cmp.Or(first.MaxNodeProvisionTime, second.MaxNodeProvisionTime),
+		MaxNodeStartupTime:               cmp.Or(first.MaxNodeStartupTime, second.MaxNodeStartupTime),
+		IgnoreDaemonSetsUtilization:      cmp.Or(first.IgnoreDaemonSetsUtilization, second.IgnoreDaemonSetsUtilization),
+		ZeroOrMaxNodeScaling:             cmp.Or(first.ZeroOrMaxNodeScaling, second.ZeroOrMaxNodeScaling),
+		AllowNonAtomicScaleUpToMax:       cmp.Or(first.AllowNonAtomicScaleUpToMax, second.AllowNonAtomicScaleUpToMax),
 	}
 }
 
