@@ -27,6 +27,14 @@ type Call struct {
 	Attempt      int    // from 1; 0: not an SDK
 	Region       string // that the request was signed for
 	UserAgent    string
+	Header       http.Header // all headers; read-only
+}
+
+// Tally is how often an action was asked for.
+type Tally struct {
+	Attempts    int // requests
+	Invocations int // SDK calls, however often each was tried; a request that isn't an SDK's counts as one
+	Failures    int // requests answered with an error, or not at all
 }
 
 // Change is the effect of a write at the moment when it was carried out.
@@ -37,6 +45,7 @@ type Change struct {
 	DesiredTo   int
 	LiveFrom    int      // instances that count toward desired, before
 	LiveTo      int      // and after
+	Min, Max    int      // the group's bounds
 	Ended       []string // instances that began to end within the request, sorted: named ones and the service's choice
 	Launched    []string // instances that appeared within the request, sorted
 }
@@ -68,6 +77,25 @@ func (s *Server) Count(action string) int {
 	return n
 }
 
+// Tallies returns how often each action was asked for, by the name that its permission has: autoscaling:SetDesiredCapacity.
+func (s *Server) Tallies() map[string]Tally {
+	tallies, seen := map[string]Tally{}, map[string]bool{}
+	for _, c := range s.Calls() {
+		name := string(c.Service) + ":" + c.Action
+		t := tallies[name]
+		t.Attempts++
+		if c.InvocationID == "" || !seen[c.InvocationID] {
+			t.Invocations++
+		}
+		seen[c.InvocationID] = true
+		if c.Done && c.Status != http.StatusOK {
+			t.Failures++
+		}
+		tallies[name] = t
+	}
+	return tallies
+}
+
 // ForgetCalls empties the log. Numbers go on.
 func (s *Server) ForgetCalls() {
 	s.mu.Lock()
@@ -97,7 +125,7 @@ func (s *Server) open(req *request) *Call {
 		Number: req.number, Time: s.cfg.Clock.Now(), Service: req.service, Action: req.action, Params: shown,
 		Write: s.actions[actionName{req.service, req.action}].write, RequestID: req.id,
 		InvocationID: req.header.Get("Amz-Sdk-Invocation-Id"), Attempt: req.attempt(), Region: req.credential.region,
-		UserAgent: req.header.Get("User-Agent"),
+		UserAgent: req.header.Get("User-Agent"), Header: req.header,
 	}
 	s.calls = append(s.calls, c)
 	return c
@@ -120,7 +148,7 @@ func (s *Server) close(c *Call, a answer) {
 
 // changeOf sums up what a write did, out of the events since it began.
 func changeOf(before *group, desired, live int, events []Event) *Change {
-	c := &Change{Group: before.Name, DesiredFrom: desired, DesiredTo: before.Desired, LiveFrom: live, LiveTo: before.live()}
+	c := &Change{Group: before.Name, DesiredFrom: desired, DesiredTo: before.Desired, LiveFrom: live, LiveTo: before.live(), Min: before.Min, Max: before.Max}
 	for _, e := range events {
 		c.Time = e.Time
 		if e.Group != before.Name {

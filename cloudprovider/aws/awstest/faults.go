@@ -21,7 +21,7 @@ type Fault struct {
 	Effect  Effect
 }
 
-// Effect is what a fault does: one of ErrorAnswer, Throttle, Delay, Drop, Truncate, RawAnswer, Omit, ShortPage, Stale, Hook and *Gate.
+// Effect is what a fault does: one of ErrorAnswer, Throttle, Delay, Drop, Truncate, RawAnswer, Omit, Hide, ShortPage, Stale, Hook and *Gate.
 type Effect interface {
 	prepare(plan *interception, s *Server, service Service)
 }
@@ -37,6 +37,7 @@ type interception struct {
 	truncate  bool
 	raw       *RawAnswer
 	omit      []string
+	hide      []string // groups
 	pageSize  *int
 	stale     time.Duration
 }
@@ -137,6 +138,13 @@ type Omit struct{ Elements []string }
 
 func (o Omit) prepare(plan *interception, _ *Server, _ Service) {
 	plan.omit = append(plan.omit, o.Elements...)
+}
+
+// Hide leaves groups out of a listing of groups, as the service may do with groups that were made or tagged a moment ago.
+type Hide struct{ Groups []string }
+
+func (h Hide) prepare(plan *interception, _ *Server, _ Service) {
+	plan.hide = append(plan.hide, h.Groups...)
 }
 
 // ShortPage makes a page of a listing hold this many items at most, also none, with a token when more exist.

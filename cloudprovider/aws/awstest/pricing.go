@@ -182,22 +182,20 @@ func getProducts(c *call) (any, error) {
 	return out, nil
 }
 
-// conditions are the filters of a request: attribute → values, one of which it must have.
-type conditions map[string][]string
+// conditions are the filters of a request. An attribute must have one of its filter's values, and all filters count.
+type conditions []filter
 
 func (c conditions) hold(attributes map[string]any) bool {
-	for name, values := range c {
-		if v, ok := attributes[name].(string); !ok || !slices.Contains(values, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c, func(f filter) bool {
+		v, ok := attributes[f.name].(string)
+		return !ok || !slices.Contains(f.values, v)
+	})
 }
 
 // priceFilters reads the filters. The field names of attributes are exact, except for serviceCode.
 func priceFilters(c *call) (conditions, error) {
 	known := product{}.attributes(c.w)
-	found := conditions{}
+	var found conditions
 	for i := 1; ; i++ {
 		at := "Filters.member." + strconv.Itoa(i) + "."
 		field, value := c.params.value(at+"Field"), c.params.value(at+"Value")
@@ -212,9 +210,9 @@ func priceFilters(c *call) (conditions, error) {
 		}
 		switch kind := c.params.value(at + "Type"); kind {
 		case "TERM_MATCH", "EQUALS":
-			found[field] = []string{value}
+			found = append(found, filter{field, []string{value}})
 		case "ANY_OF":
-			found[field] = strings.Split(value, ",")
+			found = append(found, filter{field, strings.Split(value, ",")})
 		default:
 			return nil, failure(http.StatusBadRequest, "InvalidParameterException", "Filter type %q isn't served.", kind)
 		}

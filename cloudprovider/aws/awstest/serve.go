@@ -3,7 +3,9 @@ package awstest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -156,6 +158,10 @@ func (s *Server) perform(act action, req request, plan interception, logged *Cal
 	at := s.world.now.Add(-plan.stale)
 	c := &call{
 		request: req, w: s.world, at: at, groups: s.world.viewAt(at), pageSize: plan.pageSize, eventsAt: len(s.world.events),
+	}
+	if len(plan.hide) > 0 {
+		c.groups = maps.Clone(c.groups)
+		maps.DeleteFunc(c.groups, func(name string, _ *groupView) bool { return slices.Contains(plan.hide, name) })
 	}
 	s.world.call = req.number
 	said, err := act.do(c)

@@ -137,8 +137,8 @@ func TestTheLogTellsWhatEachWriteDid(t *testing.T) {
 		got = append(got, *w.Change)
 	}
 	want := []awstest.Change{
-		{Time: eightOClock, Group: "workers", DesiredFrom: 3, DesiredTo: 4, LiveFrom: 3, LiveTo: 3},
-		{Time: eightOClock, Group: "workers", DesiredFrom: 4, DesiredTo: 3, LiveFrom: 3, LiveTo: 2, Ended: []string{ids[1]}},
+		{Time: eightOClock, Group: "workers", DesiredFrom: 3, DesiredTo: 4, LiveFrom: 3, LiveTo: 3, Max: 10},
+		{Time: eightOClock, Group: "workers", DesiredFrom: 4, DesiredTo: 3, LiveFrom: 3, LiveTo: 2, Max: 10, Ended: []string{ids[1]}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
