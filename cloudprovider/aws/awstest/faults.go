@@ -107,7 +107,8 @@ func (d Delay) prepare(plan *interception, s *Server, _ Service) {
 	plan.wait(d.Side, wait)
 }
 
-// Drop cuts the connection.
+// Drop cuts the connection. Go's transport repeats a GET (EKS, metadata) by itself when the connection was used before, so a client
+// may see nothing of a single cut.
 type Drop struct{ Side Side }
 
 func (d Drop) prepare(plan *interception, _ *Server, _ Service) {

@@ -72,48 +72,90 @@ type product struct {
 	system, tenancy, capacity string
 }
 
-// products are all entries for a type, more than anybody wants: filters must find the right one.
+// products are all entries for a type by key, more than anybody wants: filters must find the right one.
 func products(t instancetypes.Type) []product {
-	tenancy := "Shared"
-	if t.BareMetal() {
-		tenancy = "Dedicated"
+	var all []product
+	tenancy := "Dedicated"
+	if !t.BareMetal() {
+		tenancy = "Shared"
+		all = append(all, product{t, linux, "Dedicated", "Used"})
 	}
-	all := []product{{t, linux, tenancy, "Used"}, {t, linux, tenancy, "UnusedCapacityReservation"}}
+	all = append(all, product{t, linux, tenancy, "UnusedCapacityReservation"}, product{t, linux, tenancy, "Used"})
 	if t.Architecture == "amd64" {
 		all = append(all, product{t, windows, tenancy, "Used"})
-	}
-	if !t.BareMetal() {
-		all = append(all, product{t, linux, "Dedicated", "Used"})
 	}
 	return all
 }
 
-func (p product) key() string { return p.Name + "/" + p.system + "/" + p.tenancy + "/" + p.capacity }
+// key sorts by the parts in turn: no part holds the separator.
+func (p product) key() string {
+	return p.Name + "\x00" + p.system + "\x00" + p.tenancy + "\x00" + p.capacity
+}
 
 // sku is the product's id, which looks random but isn't.
 func (p product) sku() string {
-	return strings.ToUpper(strings.NewReplacer(".", "", "/", "", "-", "").Replace(p.key()))
+	return strings.ToUpper(strings.NewReplacer(".", "", "\x00", "", "-", "").Replace(p.key()))
 }
 
-// attributes are what filters can ask for, and what the entry tells.
-func (p product) attributes(w *world) map[string]any {
-	family := "Compute Instance"
-	if p.BareMetal() {
-		family += " (bare metal)"
+// attributes are the names of what an entry tells about itself, besides productFamily. Filters can ask for each.
+func attributes() []string {
+	return []string{
+		"instanceType", "operatingSystem", "tenancy", "capacitystatus", "regionCode", "servicecode", "servicename", "preInstalledSw",
+		"marketoption", "vcpu", "memory", "locationType", "licenseModel",
 	}
-	return map[string]any{
-		"productFamily": family, "instanceType": p.Name, "operatingSystem": p.system, "tenancy": p.tenancy, "capacitystatus": p.capacity,
-		"regionCode": w.cfg.Region, "servicecode": "AmazonEC2", "preInstalledSw": "NA", "marketoption": "OnDemand",
-		"vcpu": strconv.Itoa(p.VCPUs), "memory": strconv.FormatFloat(float64(p.MemoryMiB)/1024, 'f', -1, 64) + " GiB",
-		"locationType": "AWS Region", "licenseModel": "No License required", "servicename": "Amazon Elastic Compute Cloud",
+}
+
+// attribute is what the entry tells of one name; empty: there is no such attribute.
+func (p product) attribute(w *world, name string) string {
+	switch name {
+	case "productFamily":
+		if p.BareMetal() {
+			return "Compute Instance (bare metal)"
+		}
+		return "Compute Instance"
+	case "instanceType":
+		return p.Name
+	case "operatingSystem":
+		return cmp.Or(p.system, linux)
+	case "tenancy":
+		return cmp.Or(p.tenancy, "Shared")
+	case "capacitystatus":
+		return cmp.Or(p.capacity, "Used")
+	case "regionCode":
+		return w.cfg.Region
+	case "vcpu":
+		return strconv.Itoa(p.VCPUs)
+	case "memory":
+		return strconv.FormatFloat(float64(p.MemoryMiB)/1024, 'f', -1, 64) + " GiB"
 	}
+	return fixedAttribute(name)
+}
+
+// fixedAttribute is an attribute that is the same for all entries.
+func fixedAttribute(name string) string {
+	switch name {
+	case "servicecode":
+		return "AmazonEC2"
+	case "servicename":
+		return "Amazon Elastic Compute Cloud"
+	case "preInstalledSw":
+		return "NA"
+	case "marketoption":
+		return "OnDemand"
+	case "locationType":
+		return "AWS Region"
+	case "licenseModel":
+		return "No License required"
+	}
+	return ""
 }
 
 // document is the JSON text of the entry.
 func (p product) document(w *world) string {
-	attributes := p.attributes(w)
-	family := attributes["productFamily"]
-	delete(attributes, "productFamily")
+	told := map[string]any{}
+	for _, name := range attributes() {
+		told[name] = p.attribute(w, name)
+	}
 	currency := "USD"
 	if strings.HasPrefix(w.cfg.Region, "cn-") {
 		currency = "CNY"
@@ -128,7 +170,7 @@ func (p product) document(w *world) string {
 	term, rate := p.sku()+".JRTCKXETXF", p.sku()+".JRTCKXETXF.6YS6EN2CT7"
 	amount := strconv.FormatFloat(price, 'f', 10, 64)
 	raw, err := json.Marshal(map[string]any{
-		"product":     map[string]any{"sku": p.sku(), "productFamily": family, "attributes": attributes},
+		"product":     map[string]any{"sku": p.sku(), "productFamily": p.attribute(w, "productFamily"), "attributes": told},
 		"serviceCode": "AmazonEC2",
 		"terms": map[string]any{"OnDemand": map[string]any{term: map[string]any{
 			"sku": p.sku(), "offerTermCode": "JRTCKXETXF", "effectiveDate": "2026-08-01T00:00:00Z", "termAttributes": map[string]any{},
@@ -161,12 +203,11 @@ func getProducts(c *call) (any, error) {
 	var found []product
 	for _, t := range c.w.types.sorted() {
 		for _, p := range products(t) {
-			if !c.w.prices[priceKey{p.Name, p.system}].Missing && conditions.hold(p.attributes(c.w)) {
+			if !c.w.prices[priceKey{p.Name, p.system}].Missing && conditions.hold(c.w, p) {
 				found = append(found, p)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b product) int { return cmp.Compare(a.key(), b.key()) })
 	found, next, err := page(c, found, product.key, resultPages(1, 100))
 	if err != nil {
 		return nil, err
@@ -185,16 +226,12 @@ func getProducts(c *call) (any, error) {
 // conditions are the filters of a request. An attribute must have one of its filter's values, and all filters count.
 type conditions []filter
 
-func (c conditions) hold(attributes map[string]any) bool {
-	return !slices.ContainsFunc(c, func(f filter) bool {
-		v, ok := attributes[f.name].(string)
-		return !ok || !slices.Contains(f.values, v)
-	})
+func (c conditions) hold(w *world, p product) bool {
+	return !slices.ContainsFunc(c, func(f filter) bool { return !slices.Contains(f.values, p.attribute(w, f.name)) })
 }
 
 // priceFilters reads the filters. The field names of attributes are exact, except for serviceCode.
 func priceFilters(c *call) (conditions, error) {
-	known := product{}.attributes(c.w)
 	var found conditions
 	for i := 1; ; i++ {
 		at := "Filters.member." + strconv.Itoa(i) + "."
@@ -205,7 +242,7 @@ func priceFilters(c *call) (conditions, error) {
 		if field == "serviceCode" || field == "ServiceCode" {
 			field = "servicecode"
 		}
-		if _, ok := known[field]; !ok {
+		if (product{}).attribute(c.w, field) == "" && field != "instanceType" {
 			return nil, failure(http.StatusBadRequest, "InvalidParameterException", "Field %q is no attribute of AmazonEC2 that this service knows.", field)
 		}
 		switch kind := c.params.value(at + "Type"); kind {

@@ -33,7 +33,12 @@ type spotRecord struct {
 }
 
 func (r spotRecord) key() string {
-	return fmt.Sprintf("%s/%s/%s/%d", r.typ, r.zone, r.product, r.since.UnixNano())
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%d", r.typ, r.zone, r.product, r.since.UnixNano())
+}
+
+// compare orders records as their keys do: no part holds the separator.
+func (r spotRecord) compare(o spotRecord) int {
+	return cmp.Or(cmp.Compare(r.typ, o.typ), cmp.Compare(r.zone, o.zone), cmp.Compare(r.product, o.product), r.since.Compare(o.since))
 }
 
 // SetSpotPrice changes the price of a spot pool from now on. Without it a pool costs a third of the on-demand price since an hour before
@@ -86,14 +91,18 @@ func describeSpotPriceHistory(c *call) ([]element, error) {
 		}
 	}
 	var found []spotRecord
+	byPool := slices.DeleteFunc(slices.Clone(filters), func(f filter) bool { return f.name == "spot-price" })
 	for _, pool := range c.w.spotPools() {
+		if !(spotRecord{spotPool: pool}).fits(byPool) {
+			continue
+		}
 		for _, r := range within(c.w.records(pool), from, to) {
 			if r.fits(filters) {
 				found = append(found, r)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b spotRecord) int { return cmp.Compare(a.key(), b.key()) })
+	slices.SortFunc(found, spotRecord.compare)
 	found, next, err := page(c, found, spotRecord.key, resultPages(1, 1000))
 	if err != nil {
 		return nil, err
@@ -162,11 +171,20 @@ func (w *world) spotPools() []spotPool {
 }
 
 func (r spotRecord) fits(filters []filter) bool {
-	facts := map[string]string{
-		"instance-type": r.typ, "product-description": r.product, "availability-zone": r.zone,
-		"spot-price": strconv.FormatFloat(r.price, 'f', 6, 64),
+	return !slices.ContainsFunc(filters, func(f filter) bool { return !anyGlob(f.values, r.fact(f.name)) })
+}
+
+// fact is what filters of a name ask for.
+func (r spotRecord) fact(name string) string {
+	switch name {
+	case "instance-type":
+		return r.typ
+	case "product-description":
+		return r.product
+	case "availability-zone":
+		return r.zone
 	}
-	return !slices.ContainsFunc(filters, func(f filter) bool { return !anyGlob(f.values, facts[f.name]) })
+	return strconv.FormatFloat(r.price, 'f', 6, 64)
 }
 
 // place is a type in a zone.
