@@ -33,12 +33,13 @@ type source interface {
 
 // actuator is what carries decisions out.
 type actuator interface {
-	CleanAtStart(ctx context.Context, seen observation.Observation) error
+	CleanLeftovers(ctx context.Context, seen observation.Observation) error
 	Repair(ctx context.Context, actions []report.RepairAction) []report.RepairOutcome
 	Resize(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error)
 	Shrink(ctx context.Context, plan scaledown.Plan) act.Shrunk
 	SoftTaints(ctx context.Context, wanted scaledown.SoftTaint) error
 	Deletions() []observation.Deletion
+	Evicted() []scaledown.Evicted
 	Finished() []report.RemovalOutcome
 }
 
@@ -75,9 +76,9 @@ type Autoscaler struct {
 	rules    taints.Rules
 	registry *clusterstate.Registry
 	planner  *scaledown.Planner
-	// started is when the process started to lead, cleaned whether the first iteration has tidied up after the process before.
-	started time.Time
-	cleaned bool
+	// started is when the process started to lead, recalled whether the first iteration has taken over what the process before knew.
+	started  time.Time
+	recalled bool
 	// seen is when the cluster was last seen; zero: never.
 	seen time.Time
 	// lastProgress is the time of the last iteration that began work.
@@ -153,7 +154,7 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	return told, told.ScaleDown.Err
 }
 
-// observe reads the cluster and the cloud. The first time it also tidies up what the process before has left behind.
+// observe reads the cluster and the cloud. It also tidies up what the process before has left behind: of each node when it first comes in sight.
 func (a *Autoscaler) observe(ctx context.Context) (observation.Observation, error) {
 	start := a.clock.Now()
 	seen, err := a.source.Observe(ctx, start, a.act.Deletions())
@@ -161,13 +162,13 @@ func (a *Autoscaler) observe(ctx context.Context) (observation.Observation, erro
 	if err != nil {
 		return observation.Observation{}, &refreshError{err: fmt.Errorf("observing the cluster: %w", err)}
 	}
-	if !a.cleaned {
-		a.cleaned = true
+	if !a.recalled {
+		a.recalled = true
 		a.remember(ctx, seen)
 		a.planner.RestoreFrom(seen.Nodes, a.options.SoftTaints.CandidateTTL, seen.At)
-		if err := a.act.CleanAtStart(ctx, seen); err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot tidy up what an earlier process has left behind")
-		}
+	}
+	if err := a.act.CleanLeftovers(ctx, seen); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot tidy up what an earlier process has left behind")
 	}
 	return seen, nil
 }
@@ -216,7 +217,7 @@ func (a *Autoscaler) shrink(
 	a.metrics.Activity(metrics.ActivityScaleDown, seen.At)
 	start := a.clock.Now()
 	plan, err := a.planner.Plan(ctx, scaledown.In{
-		Seen: waiting.without(seen), State: state, Snapshot: seen.Snapshot,
+		Seen: waiting.without(seen), State: state, Snapshot: seen.Snapshot, Evicted: a.act.Evicted(),
 		Budget:    newBudget(a.clock, a.options.ScaleDown.SimulationTimeout),
 		YoungPods: waiting.young != nil || len(waiting.errs) > 0,
 		Explain:   a.explain || klog.FromContext(ctx).V(verboseVerdict).Enabled(),
@@ -241,6 +242,9 @@ func (a *Autoscaler) shrink(
 	return shrunk, a.registry.AfterScaleDown(started.Started, started.Err)
 }
 
+	if plan.NoRoom != nil {
+		klog.FromContext(ctx).V(verboseDecision).Info("Cannot keep room for all pods that were evicted lately", "pod", klog.KRef(plan.NoRoom.Namespace, plan.NoRoom.Name))
+	}
 // shrinkReport puts the plan and what became of it together.
 func shrinkReport(plan scaledown.Plan, started act.Shrunk) report.ScaleDown {
 	shrunk := report.ScaleDown{

@@ -14,6 +14,7 @@ import (
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/observation"
 	"example.com/cluster-autoscaler/core/report"
+	"example.com/cluster-autoscaler/core/scaledown"
 	"example.com/cluster-autoscaler/simulator/drain"
 )
 
@@ -81,6 +82,8 @@ type Options struct {
 	Pods       config.Pods
 	// Minimums are what the cluster keeps of each resource: cores, bytes of memory, accelerators by their type. 0 or nil: nothing.
 	Minimums map[string]int64
+	// EvictedPodTTL is for how long evicted pods are remembered for Evicted; 0: not at all. No flag sets it.
+	EvictedPodTTL time.Duration
 	// MaxNodeProvisionTime is from the request until the node must have registered, for groups that do not say otherwise.
 	MaxNodeProvisionTime time.Duration
 	// Parallelism is how many calls of one kind are made at once, at least 1. With 1 all calls are made in a fixed order.
@@ -112,8 +115,8 @@ func NewOptions(from config.Options) Options {
 	}
 }
 
-// Actuator does what was decided. Repair, Resize, Shrink, SoftTaints and CleanAtStart are called by the main loop, one at a
-// time; Step, or Run, by one goroutine beside it; Deletions and Finished by anybody.
+// Actuator does what was decided. Repair, Resize, Shrink, SoftTaints and CleanLeftovers are called by the main loop, one at a
+// time; Step, or Run, by one goroutine beside it; Deletions, Evicted and Finished by anybody.
 type Actuator struct {
 	cloud     Cloud
 	kube      Kube
@@ -122,6 +125,8 @@ type Actuator struct {
 	observer  Observer
 	clock     clock.WithTicker
 	options   Options
+
+	newcomers newcomers
 
 	// wake makes Run look for work before its timer fires.
 	wake chan struct{}
@@ -139,7 +144,9 @@ type Actuator struct {
 	// latencies are how long taints took to show in the informers, oldest first; kept if the pause after the taint follows them.
 	latencies []latency
 	finished  []report.RemovalOutcome
-	stopped   bool
+	// evicted are the pods that were evicted lately.
+	evicted []scaledown.Evicted
+	stopped bool
 }
 
 // New returns an Actuator without any work. It starts nothing.
@@ -147,12 +154,13 @@ func New(with Collaborators, options Options) *Actuator {
 	options.Parallelism = max(1, options.Parallelism)
 	return &Actuator{
 		cloud: with.Cloud, kube: with.Kube, lister: with.Lister, workloads: with.Workloads, observer: with.Observer, clock: with.Clock,
-		options:  options,
-		wake:     make(chan struct{}, 1),
-		crews:    map[cloudprovider.GroupID]*crew{},
-		active:   map[string]observation.Deletion{},
-		chores:   chores{by: map[string]chore{}},
-		accepted: map[string]acceptedRemoval{},
+		options:   options,
+		newcomers: newcomers{looked: map[string]look{}},
+		wake:      make(chan struct{}, 1),
+		crews:     map[cloudprovider.GroupID]*crew{},
+		active:    map[string]observation.Deletion{},
+		chores:    chores{by: map[string]chore{}},
+		accepted:  map[string]acceptedRemoval{},
 	}
 }
 

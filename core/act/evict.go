@@ -219,6 +219,7 @@ func (a *Actuator) attempt(ctx context.Context, l *leaver, w *wave, now time.Tim
 	err := a.kube.Evict(ctx, l.pod, graceOf(l.pod, w.limit))
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) && a.left(ctx, l.pod) {
 		l.accepted = true
+		a.rememberEvicted(l.pod, now)
 		a.observer.Observe(EvictionEnded{Pod: l.pod, BestEffort: l.bestEffort})
 		return
 	}

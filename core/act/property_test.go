@@ -140,7 +140,7 @@ func (v adversary) restart(t *testing.T) {
 	for _, n := range seen.Nodes {
 		seen.Members[n.Name] = cloudprovider.GroupID(n.Name[:1])
 	}
-	if err := successor.CleanAtStart(silent(t), seen); err != nil {
+	if err := successor.CleanLeftovers(silent(t), seen); err != nil {
 		t.Errorf("cleaning: %v", err)
 	}
 }

@@ -3,10 +3,12 @@ package act_test
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/core/act"
@@ -142,7 +144,7 @@ func TestWhatAnEarlierProcessLeftIsCleanedAtTheStart(t *testing.T) {
 			if !test.unmanaged {
 				seen.Members = map[string]cloudprovider.GroupID{"n": "g"}
 			}
-			if err := s.CleanAtStart(silent(t), seen); !errors.Is(err, test.broken) || (err == nil) != (test.broken == nil) {
+			if err := s.CleanLeftovers(silent(t), seen); !errors.Is(err, test.broken) || (err == nil) != (test.broken == nil) {
 				t.Errorf("error %v, want %v", err, test.broken)
 			}
 			if got := s.look("n"); got != test.want {
@@ -166,7 +168,7 @@ func TestARestartInTheMiddleOfADrainLeavesNothingBehind(t *testing.T) {
 	successor := newActuator(s.world, s.time, defaults())
 	seen := observation.Observation{At: s.time.Now(), Members: map[string]cloudprovider.GroupID{"n1": "web", "n2": "web", "n3": "web"}}
 	seen.Nodes, _ = s.Nodes(silent(t))
-	if err := successor.CleanAtStart(silent(t), seen); err != nil {
+	if err := successor.CleanLeftovers(silent(t), seen); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.look("n2"); got != unmarked {
@@ -174,5 +176,81 @@ func TestARestartInTheMiddleOfADrainLeavesNothingBehind(t *testing.T) {
 	}
 	if next := successor.Step(silent(t), s.time.Now()); !next.IsZero() {
 		t.Errorf("the successor has something to do at %v", next)
+	}
+}
+
+// A node is looked at once, for the deletion taint the first time that it is seen in a node group: what somebody puts on it later is theirs.
+func TestEachNodeIsTidiedUpWhenItFirstComesInSight(t *testing.T) {
+	options := defaults()
+	options.SoftTaints.MaxBulkCount = 0
+	s := newStage(t, options)
+	s.add("g", hard(node("managed")), hard(node("unlisted")), soft("marked", start))
+	seen := observation.Observation{At: start}
+	for _, step := range []struct {
+		members []string
+		change  func()
+		want    string // the nodes that are tainted
+	}{
+		{members: []string{"managed"}, want: "unlisted"},
+		{members: []string{"managed"}, want: "unlisted"},
+		{members: []string{"managed", "unlisted", "marked"}},
+		{
+			members: []string{"managed", "unlisted", "marked", "other"}, want: "managed marked",
+			change: func() {
+				s.nodes["managed"], s.nodes["marked"] = hard(node("managed")).Build(), soft("marked", start).Build()
+				s.nodes["other"] = hard(node("other")).Build()
+			},
+		},
+		{members: nil, want: "managed marked"},
+		{
+			members: []string{"managed", "unlisted", "marked", "other"}, want: "marked",
+			change: func() {
+				s.nodes["managed"] = hard(node("managed").With(func(n *corev1.Node) { n.UID = "another" })).Build()
+			},
+		},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		seen.Nodes, _ = s.Nodes(silent(t))
+		seen.Members = map[string]cloudprovider.GroupID{}
+		for _, name := range step.members {
+			seen.Members[name] = "g"
+		}
+		if err := s.CleanLeftovers(silent(t), seen); err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, n := range seen.Nodes {
+			if s.look(n.Name) != unmarked {
+				left = append(left, n.Name)
+			}
+		}
+		if got := strings.Join(left, " "); got != step.want {
+			t.Errorf("with %v in the group, %q is left tainted, want %q", step.members, got, step.want)
+		}
+	}
+}
+
+// Whoever watches a cluster whose nodes come and go must not remember all of them for ever.
+func TestNodesThatAreGoneMakeRoomForOthers(t *testing.T) {
+	s := newStage(t, defaults())
+	seen := observation.Observation{At: start, Members: map[string]cloudprovider.GroupID{"n": "g"}}
+	s.add("g", hard(node("n")))
+	for i := range 10 {
+		clear(s.nodes)
+		if i%5 == 0 { // a node that comes back after others have taken its place is another one
+			s.nodes["n"] = hard(node("n")).Build()
+		} else {
+			other := node("other" + strconv.Itoa(i)).Build()
+			s.nodes[other.Name] = other
+		}
+		seen.Nodes, _ = s.Nodes(silent(t))
+		if err := s.CleanLeftovers(silent(t), seen); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.look("n"); got != unmarked && got != "gone" {
+			t.Errorf("step %d: node n is left as %s", i, got)
+		}
 	}
 }

@@ -28,6 +28,8 @@ type Options struct {
 	// UnneededTime is how long a node must be unneeded where its group does not say otherwise. Only the limit on how many nodes
 	// are found unneeded depends on it (scale-down 3.4).
 	UnneededTime time.Duration
+	// EvictedPodTTL is for how long room is kept for a pod that was evicted until its controller makes it anew; 0: not at all. No flag sets it.
+	EvictedPodTTL time.Duration
 }
 
 // NewOptions takes from the command line's options what a Planner needs.
@@ -65,6 +67,8 @@ type In struct {
 	// Snapshot is that of Seen with upcoming nodes added, starting ones taken out, and pending pods placed. It is as before
 	// when Plan returns.
 	Snapshot *simulator.Snapshot
+	// Evicted are pods that removals have moved away, in any order; those that are older than Options.EvictedPodTTL do not count.
+	Evicted []Evicted
 	// Budget bounds the search.
 	Budget Budget
 	// YoungPods: pods wait that are too young to be helped, so nothing is removed in this iteration.
@@ -82,6 +86,8 @@ type Plan struct {
 	Kept []report.NodeVerdict
 	// Unreached are the names of the nodes whose turn did not come in the search, in its order.
 	Unreached []string
+	// NoRoom is the first of the evicted pods for which no room could be kept; nil: there was room for all.
+	NoRoom *report.PodRef
 	// CoolDown is set while nothing is removed; Empty and Drain are then empty.
 	CoolDown *report.CoolDown
 	// Candidates is how many nodes were candidates at all.
@@ -149,7 +155,7 @@ func NewPlanner(scheduler Scheduler, options Options) *Planner {
 func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
 	u := p.newUpdate(in)
 	candidates := u.candidates()
-	if err := u.simulate(ctx, candidates); err != nil {
+	if err := u.search(ctx, candidates); err != nil {
 		return Plan{}, fmt.Errorf("planning removals: %w", err)
 	}
 	u.remember()
@@ -166,7 +172,7 @@ func (p *Planner) Plan(ctx context.Context, in In) (Plan, error) {
 	for _, r := range u.found {
 		plan.Unneeded = append(plan.Unneeded, report.UnneededNode{Node: r.node.Name, Group: r.group.ID, Since: r.since, Needed: r.needed(), Drain: len(r.move) > 0})
 	}
-	plan.Kept, plan.Unreached = u.kept(empty, drained), u.unreached
+	plan.Kept, plan.Unreached, plan.NoRoom = u.kept(empty, drained), u.unreached, u.noRoom
 	plan.SoftTaint = u.softTaint(empty, drained)
 	return plan, nil
 }
@@ -193,6 +199,8 @@ type update struct {
 	// notReached are the nodes whose turn did not come.
 	notReached map[string]bool
 	unreached  []string
+	// noRoom is that of the plan.
+	noRoom *report.PodRef
 }
 
 // group is what the plan knows of a node group.

@@ -14,7 +14,7 @@ var workedCases = map[string]int{
 	"SD": 230,
 }
 
-// laterCases belong to what is not built yet: CapacityQuotas, capacity buffers, ProvisioningRequests, dynamic resource allocation, and what no flag can switch on.
+// laterCases belong to what is not built yet: CapacityQuotas, capacity buffers, ProvisioningRequests and dynamic resource allocation.
 var laterCases = map[string]string{
 	"V06": "CapacityQuotas", "V07": "CapacityQuotas", "V20": "CapacityQuotas",
 	"Q05": "capacity buffers", "Q06": "capacity buffers", "Q07": "capacity buffers", "Q08": "capacity buffers",
@@ -22,8 +22,6 @@ var laterCases = map[string]string{
 	"Q13": "ProvisioningRequests", "Q14": "ProvisioningRequests", "Q15": "ProvisioningRequests", "Q16": "ProvisioningRequests",
 	"Q21": "ProvisioningRequests", "Q24": "ProvisioningRequests",
 	"Q17": "resource claims", "Q18": "resource claims", "Q19": "resource claims", "Q23": "resource claims",
-	"SD084": "pods that are remembered after their eviction, which no flag asks for", "SD085": "pods that are remembered after their eviction",
-	"SD086": "pods that are remembered after their eviction",
 	"SD032": "resource claims", "SD033": "resource claims", "SD034": "resource claims", "SD035": "resource claims", "SD036": "resource claims",
 }
 
