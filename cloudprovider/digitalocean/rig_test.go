@@ -133,8 +133,10 @@ func (r *rig) with(keys string) []byte {
 }
 
 // ctx carries a logger whose lines are shown when the test fails.
-func (r *rig) ctx() context.Context {
-	return klog.NewContext(r.t.Context(), ktesting.NewLogger(r.t, ktesting.NewConfig(ktesting.Verbosity(4))))
+func (r *rig) ctx() context.Context { return testContext(r.t) }
+
+func testContext(t testing.TB) context.Context {
+	return klog.NewContext(t.Context(), ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(4))))
 }
 
 // refresh must succeed.

@@ -41,6 +41,9 @@ type Call struct {
 	Done      bool // the answer was sent or given up
 	// From and To are the count of the pool before and after a write was carried out; both 0: it was not.
 	From, To int
+	// LiveFrom and LiveTo are how many nodes the pool had that were not ending, and At when that was; zero: it was not carried out.
+	LiveFrom, LiveTo int
+	At               time.Time
 }
 
 // Calls returns all requests in the order of their arrival.

@@ -41,7 +41,12 @@ func (s *Server) UpdatePool(id string, edit func(p *Pool)) error {
 		if p == nil {
 			return fmt.Errorf("changing pool %q: there is none", id)
 		}
-		edit(&p.Pool)
+		wanted := p.Pool
+		edit(&wanted)
+		count := wanted.Count
+		wanted.Count = p.Count
+		p.Pool = wanted
+		w.count(p, count)
 		w.fill(p)
 		return nil
 	})
@@ -83,6 +88,7 @@ func (s *Server) LoseNode(id string) error {
 		for _, p := range w.pools {
 			if p.node(id) != nil {
 				p.nodes = slices.DeleteFunc(p.nodes, func(n *Node) bool { return n.ID == id })
+				w.tell(Event{Kind: EventGone, Pool: p.ID, Node: id})
 				w.fill(p)
 				return nil
 			}

@@ -170,13 +170,16 @@ func (s *Server) carryOut(call *Call, to route, hits []*Fault) answer {
 			w.items = f.Items
 		}
 	}
-	from := w.countOf(call.Pool)
+	from, live := w.countOf(call.Pool), w.liveOf(call.Pool)
+	w.call = call.Number
 	good, bad := to.handle(w, call)
+	w.call = 0
 	if bad != nil {
 		return bad.answer(call)
 	}
 	if to.write {
 		call.From, call.To = from, w.countOf(call.Pool)
+		call.LiveFrom, call.LiveTo, call.At = live, w.liveOf(call.Pool), w.now
 		w.touch()
 		s.settle()
 	}

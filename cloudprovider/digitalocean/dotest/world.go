@@ -21,6 +21,8 @@ type world struct {
 	serial  int // of events, nodes, Droplets
 	random  *rand.Rand
 	endings []Ending
+	events  []Event
+	call    int // Number of the request that is being carried out
 	history []moment
 	changed bool
 
@@ -168,6 +170,7 @@ func (w *world) list(p *pool, n *Node) {
 	n.Listed, n.CreatedAt, n.UpdatedAt = true, w.now, w.now
 	switch {
 	case p.Stock != nil && *p.Stock <= 0:
+		w.tell(Event{Kind: EventLaunchFailed, Pool: p.ID, Node: n.ID, Name: n.Name})
 		w.in(p.Delays.Fail, func() {
 			if !n.Ending() {
 				n.State, n.Message, n.UpdatedAt = State(cmp.Or(p.FailState, "failed")), cmp.Or(p.FailMessage, "not enough capacity for this size in the region"), w.now
@@ -180,6 +183,7 @@ func (w *world) list(p *pool, n *Node) {
 		left := *p.Stock - 1
 		p.Stock = &left
 	}
+	w.tell(Event{Kind: EventLaunched, Pool: p.ID, Node: n.ID, Name: n.Name})
 	w.in(p.Delays.Droplet, func() {
 		if n.Ending() {
 			return
@@ -227,7 +231,11 @@ func ordinal(b bool) int {
 // end lets a node go.
 func (w *world) end(p *pool, n *Node, cause Cause, drain bool) {
 	w.endings = append(w.endings, Ending{Time: w.now, Node: *n, Cause: cause, Drain: drain})
-	remove := func() { p.nodes = slices.DeleteFunc(p.nodes, func(other *Node) bool { return other == n }) }
+	w.tell(Event{Kind: EventEnding, Pool: p.ID, Node: n.ID, Name: n.Name, Cause: cause})
+	remove := func() {
+		p.nodes = slices.DeleteFunc(p.nodes, func(other *Node) bool { return other == n })
+		w.tell(Event{Kind: EventGone, Pool: p.ID, Node: n.ID, Name: n.Name})
+	}
 	if !n.Listed {
 		remove()
 		return

@@ -87,7 +87,7 @@ func (w *world) resize(p *pool, count int) *failure {
 	case grow > 0 && p.Grant != nil:
 		count = p.Count + min(grow, *p.Grant)
 	}
-	p.Count = count
+	w.count(p, count)
 	w.fill(p)
 	return nil
 }
@@ -115,7 +115,7 @@ func deleteNode(w *world, call *Call) (answer, *failure) {
 	if call.Query.Get("replace") == "1" {
 		w.create(p)
 	} else {
-		p.Count--
+		w.count(p, p.Count-1)
 	}
 	return answer{status: http.StatusAccepted}, nil
 }
