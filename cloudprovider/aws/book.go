@@ -17,6 +17,8 @@ import (
 // book is what the provider knows about one group. All fields but the first two are guarded by Provider.mu.
 type book struct {
 	name string
+	// templates has a lock of its own, which may be taken while Provider.mu is held but not the other way round.
+	templates madeTemplates
 	// writing is held by the one write that may be under way, over its network calls. It is taken before Provider.mu.
 	writing sync.Mutex
 
@@ -63,8 +65,10 @@ type watch struct {
 // told is what the log has been told about a group, so that it is told once.
 type told struct {
 	rejected string
-	bounds   string
-	phases   string
+	// templates is what was odd about its templates.
+	templates string
+	bounds    string
+	phases    string
 }
 
 // setFault replaces the fault; the time stays while the text does.
@@ -109,6 +113,7 @@ func (p *Provider) take(b *book, a answer) {
 		b.setFault(&cloudprovider.ConfigurationError{Group: cloudprovider.GroupID(b.name), Err: a.broken}, a.asked.at)
 		return
 	}
+	a.group.Zones = p.zoneNames(a.group)
 	group := b.overlay.apply(a.group, a.asked)
 	sizes, err := p.measure(b, group)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/cloudconfig"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/ec2api"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/eksapi"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
 )
 
@@ -91,6 +93,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	p := &Provider{
 		api:      groups,
 		launches: launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
+		managed:  managed.NewCache(eksapi.New(s.Config, s.Override("eks")), o.Clock),
 		clock:    o.Clock,
 		wanted:   wanted{named: named, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
 		history:  o.Clock.Now().Add(-o.MaxNodeProvisionTime),

@@ -125,7 +125,7 @@ func TestEndpointsAndSignatures(t *testing.T) {
 		return names
 	}
 	refresh("")
-	all := []string{"DescribeAutoScalingGroups", "DescribeLaunchTemplateVersions", "DescribeInstanceTypes"}
+	all := []string{"DescribeAutoScalingGroups", "DescribeLaunchTemplateVersions", "DescribeInstanceTypes", "DescribeAvailabilityZones"}
 	if diff := cmp.Diff(all, actions(generic)); diff != "" {
 		t.Errorf("AWS_ENDPOINT_URL (-want +got):\n%s", diff)
 	}
@@ -137,7 +137,7 @@ func TestEndpointsAndSignatures(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_AUTO_SCALING", "")
 	refresh("[ServiceOverride \"1\"]\nService=ec2\nRegion=eu-west-1\nURL=" + special.URL() + "\nSigningRegion=eu-west-1\n" +
 		"[ServiceOverride \"2\"]\nService=autoscaling\nRegion=us-east-1\nURL=" + special.URL() + "\nSigningRegion=us-east-1\n")
-	if diff := cmp.Diff([]string{"DescribeLaunchTemplateVersions", "DescribeInstanceTypes"}, actions(special)); diff != "" {
+	if diff := cmp.Diff([]string{"DescribeLaunchTemplateVersions", "DescribeInstanceTypes", "DescribeAvailabilityZones"}, actions(special)); diff != "" {
 		t.Errorf("the override of another region doesn't count, instance types obey the one for ec2 (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"DescribeAutoScalingGroups"}, actions(generic)); diff != "" {

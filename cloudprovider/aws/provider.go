@@ -14,6 +14,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
 )
 
@@ -40,6 +41,7 @@ type service interface {
 type Provider struct {
 	api      service
 	launches *launch.Cache
+	managed  *managed.Cache
 	prices   *pricing
 	// identify asks AWS who we are; nil: nobody wants to know.
 	identify   func(context.Context) (session.Identity, error)

@@ -86,7 +86,7 @@ func (p *Provider) refreshAll(ctx context.Context) {
 		return
 	}
 	p.succeeded(ctx, began, s)
-	p.launches.Fill(ctx, s.launches(), s.err == nil)
+	p.fill(ctx, s)
 	p.mu.Lock()
 	p.enter(ctx, s)
 	due := p.restless(began)

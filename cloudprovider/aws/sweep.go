@@ -13,6 +13,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asgapi"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
 )
 
 // sweep is one reading of all groups that the operator asked for.
@@ -30,12 +31,13 @@ type sweep struct {
 // nothing tells whether nothing at all could be learnt.
 func (s *sweep) nothing() bool { return s.asks > 0 && s.failed == s.asks }
 
-func (s *sweep) launches() []asg.Launch {
-	var launches []asg.Launch
+func (s *sweep) wanted() []launch.Wanted {
+	var wanted []launch.Wanted
 	for _, name := range s.order {
-		launches = append(launches, s.answers[name].group.Launch)
+		group := s.answers[name].group
+		wanted = append(wanted, launch.Wanted{Launch: group.Launch, Zones: group.Zones, ZoneIDs: group.ZoneIDs})
 	}
-	return launches
+	return wanted
 }
 
 // add enters a listing. The first answer about a group stays.

@@ -20,7 +20,7 @@ func (p *Provider) tellAll(ctx context.Context) {
 		if !b.known {
 			continue
 		}
-		for _, line := range b.oddities() {
+		for _, line := range b.oddities(b.templates.told(p, b.description())) {
 			logger.Info(line.message, "nodeGroup", name, "reason", line.reason)
 		}
 	}
@@ -30,7 +30,7 @@ func (p *Provider) tellAll(ctx context.Context) {
 type oddity struct{ message, reason string }
 
 // oddities lists what has not been told yet.
-func (b *book) oddities() []oddity {
+func (b *book) oddities(templates string) []oddity {
 	var news []oddity
 	once := func(before *string, now, message string) {
 		if now != *before && now != "" {
@@ -43,6 +43,7 @@ func (b *book) oddities() []oddity {
 		rejected = append(rejected, r.String())
 	}
 	once(&b.told.rejected, strings.Join(rejected, "; "), "Tags of an Auto Scaling group cannot be used")
+	once(&b.told.templates, templates, "A template of an Auto Scaling group needs a look")
 	once(&b.told.bounds, b.narrowed(), "The bounds of --nodes are not within those of the Auto Scaling group")
 	var phases []string
 	for _, instance := range b.group.Instances {

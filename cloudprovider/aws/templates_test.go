@@ -73,12 +73,33 @@ func TestTemplatesOfAllLaunchSources(t *testing.T) {
 		"an image with a disk": {
 			group: awstest.Group{LaunchTemplate: &awstest.LaunchTemplateRef{Name: "imaged"}}, want: []string{"eu-west-1a certain m5.large 2 7577Mi 29 8Gi"},
 		},
+		"types by requirements of a template, all that fit": {
+			group: awstest.Group{LaunchTemplate: &awstest.LaunchTemplateRef{Name: "required"}},
+			want: []string{
+				"eu-west-1a/m5.large possible m5.large 2 7577Mi 29 20Gi", "eu-west-1a/m5a.large possible m5a.large 2 7577Mi 29 20Gi",
+				"eu-west-1a/m5.xlarge possible m5.xlarge 4 15155Mi 58 20Gi",
+			},
+		},
 		"types by requirements, with the size in tags": {
 			group: awstest.Group{
 				LaunchTemplate: &awstest.LaunchTemplateRef{Name: "required"},
-				Tags:           tags("k8s.io/cluster-autoscaler/node-template/resources/cpu=4", "k8s.io/cluster-autoscaler/node-template/resources/memory=16Gi"),
+				Tags: tags("k8s.io/cluster-autoscaler/node-template/resources/cpu=4", "k8s.io/cluster-autoscaler/node-template/resources/memory=16Gi",
+					"k8s.io/cluster-autoscaler/node-template/resources/pods=40"),
 			},
-			want: []string{"eu-west-1a possible  4 16Gi 110 20Gi"},
+			want: []string{
+				"eu-west-1a/m5.large possible m5.large 4 16Gi 40 20Gi", "eu-west-1a/m5.xlarge possible m5.xlarge 4 16Gi 40 20Gi",
+				"eu-west-1a/m5a.large possible m5a.large 4 16Gi 40 20Gi",
+			},
+		},
+		"types by requirements of a policy": {
+			group: awstest.Group{MixedInstances: &awstest.MixedInstances{
+				LaunchTemplate: awstest.LaunchTemplateRef{Name: "workers"},
+				Overrides:      []awstest.Override{{Requirements: &awstest.Requirements{AllowedInstanceTypes: []string{"c5.*large"}, VCPUs: awstest.Range{Max: 8}}}},
+			}},
+			want: []string{
+				"eu-west-1a/c5.large possible c5.large 2 3788Mi 29 20Gi", "eu-west-1a/c5.xlarge possible c5.xlarge 4 7577Mi 58 20Gi",
+				"eu-west-1a/c5.2xlarge possible c5.2xlarge 8 15155Mi 58 20Gi",
+			},
 		},
 	}
 	for name, test := range tests {
@@ -88,7 +109,9 @@ func TestTemplatesOfAllLaunchSources(t *testing.T) {
 				{InstanceType: "t3.small"}, {InstanceType: "c5.xlarge", BlockDevices: []awstest.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 100}}},
 			}})
 			r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "imaged", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.large", ImageID: "ami-1"}}})
-			r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "required", Versions: []awstest.LaunchTemplateVersion{{Requirements: &awstest.Requirements{}}}})
+			r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "required", Versions: []awstest.LaunchTemplateVersion{{
+				Requirements: &awstest.Requirements{AllowedInstanceTypes: []string{"m5.*", "m5a.large"}, MemoryMiB: awstest.Range{Max: 16384}},
+			}}})
 			r.server.PutImage(awstest.Image{ID: "ami-1", BlockDevices: []awstest.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 8}}})
 			r.server.PutLaunchConfiguration(awstest.LaunchConfiguration{Name: "old", InstanceType: "m4.xlarge", BlockDevices: []awstest.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 33}}})
 			test.group.Name, test.group.Max = "g", 9
@@ -113,7 +136,7 @@ func TestTemplatesFailForOneGroupWithOneClearLine(t *testing.T) {
 	r := newRig(t, aws.Options{AutoDiscovery: []string{"asg:tag=x"}})
 	r.server.PutLaunchTemplate(awstest.LaunchTemplate{ID: "lt-0a", Name: "typeless", Versions: []awstest.LaunchTemplateVersion{{ImageID: "ami-1"}}})
 	r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "new-type", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "q9.huge"}}})
-	r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "required", Versions: []awstest.LaunchTemplateVersion{{Requirements: &awstest.Requirements{}}}})
+	r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "required", Versions: []awstest.LaunchTemplateVersion{{Requirements: &awstest.Requirements{AllowedInstanceTypes: []string{"no.such"}}}}})
 	for name, launch := range map[string]awstest.Group{
 		"good":     {LaunchTemplate: &awstest.LaunchTemplateRef{Name: "workers"}},
 		"typeless": {LaunchTemplate: &awstest.LaunchTemplateRef{Name: "typeless"}},

@@ -95,8 +95,8 @@ func (p *Provider) snapshot(b *book) *NodeGroup {
 	return &NodeGroup{
 		provider: p, book: b, launch: b.group.Launch, zones: zonesOf(b.group), tags: b.tags, base: b.sizes.BaseUnits, net: b.net,
 		state: cloudprovider.GroupState{
-			Min: b.sizes.Min, Max: b.sizes.Max, Target: b.sizes.Target, Instances: instancesOf(b), Options: b.tags.Options,
-			Suspended: suspended(b.group), Debug: fmt.Sprintf("%s (%d:%d)", b.name, b.sizes.Min, b.sizes.Max),
+			Min: b.sizes.Min, Max: b.sizes.Max, Target: b.sizes.Target, Instances: instancesOf(b), Options: p.optionsOf(b.tags),
+			Suspended: cmp.Or(suspended(b.group), p.suspendedByEKS(b.tags)), Held: p.heldByEKS(b.tags), Debug: fmt.Sprintf("%s (%d:%d)", b.name, b.sizes.Min, b.sizes.Max),
 		},
 	}
 }

@@ -11,8 +11,10 @@ type Group struct {
 	// Min, Max and Desired count units: machines, unless the group has weights or another Unit.
 	Min, Max, Desired int
 	// Unit is what the three count: empty or "units", "vcpu", "memory-mib".
-	Unit      string
-	Zones     []string // as AWS lists them
+	Unit  string
+	Zones []string // names, as AWS lists them; may be empty where ZoneIDs are told
+	// ZoneIDs are ids such as euw1-az1, which mean the same zone in every account.
+	ZoneIDs   []string
 	Launch    Launch
 	Tags      map[string]string
 	Instances []Instance // as AWS lists them
@@ -78,9 +80,15 @@ type Override struct {
 	Weight int
 	// Template replaces the policy's own one for this choice; zero: it doesn't.
 	Template TemplateRef
-	// Requirements tells that AWS chooses the types by attributes.
-	Requirements bool
+	// ImageID replaces the template's AMI for this choice; empty: it doesn't.
+	ImageID string
+	// Requirements are the attributes by which AWS chooses the types; empty: it doesn't.
+	Requirements Requirements
 }
+
+// Requirements are attributes of instance types, all those that AWS has: the JSON of the SDK's structure, whose names are the same in its modules for
+// Auto Scaling and EC2. Equal texts ask for the same types. Empty: there are none.
+type Requirements string
 
 // Lifecycle is the state of an instance in its group, in the words of AWS. Any word may come, also one that is not known here.
 type Lifecycle string
@@ -181,5 +189,5 @@ func (l Launch) Types() []string {
 
 // ByRequirements tells whether AWS chooses the types by attributes.
 func (l Launch) ByRequirements() bool {
-	return slices.ContainsFunc(l.Overrides, func(o Override) bool { return o.Requirements })
+	return slices.ContainsFunc(l.Overrides, func(o Override) bool { return o.Requirements != "" })
 }

@@ -137,7 +137,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestTypesOfALaunchSource(t *testing.T) {
-	launch := asg.Launch{Overrides: []asg.Override{{Type: "t2"}, {Type: "t1"}, {Type: "t2", Weight: 3}, {Requirements: true}}}
+	launch := asg.Launch{Overrides: []asg.Override{{Type: "t2"}, {Type: "t1"}, {Type: "t2", Weight: 3}, {Requirements: "{}"}}}
 	if diff := cmp.Diff([]string{"t2", "t1"}, launch.Types()); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}

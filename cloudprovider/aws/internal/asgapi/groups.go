@@ -3,7 +3,9 @@ package asgapi
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -116,7 +118,7 @@ func convertGroup(in *types.AutoScalingGroup) (asg.Group, error) {
 		return group, errors.New("AWS tells a maximum below the minimum")
 	}
 	group.Unit = aws.ToString(in.DesiredCapacityType)
-	group.Zones = in.AvailabilityZones
+	group.Zones, group.ZoneIDs = in.AvailabilityZones, in.AvailabilityZoneIds
 	group.Status = aws.ToString(in.Status)
 	if in.Operator != nil {
 		group.Operator = aws.ToString(in.Operator.Principal)
@@ -159,9 +161,13 @@ func convertLaunch(in *types.AutoScalingGroup) (asg.Launch, error) {
 	}
 	launch.Template = convertTemplate(policy.LaunchTemplate.LaunchTemplateSpecification)
 	for _, o := range policy.LaunchTemplate.Overrides {
+		requirements, err := convertRequirements(o.InstanceRequirements)
+		if err != nil {
+			return launch, err
+		}
 		launch.Overrides = append(launch.Overrides, asg.Override{
 			Type: aws.ToString(o.InstanceType), Weight: weight(o.WeightedCapacity), Template: convertTemplate(o.LaunchTemplateSpecification),
-			Requirements: o.InstanceRequirements != nil,
+			ImageID: aws.ToString(o.ImageId), Requirements: requirements,
 		})
 	}
 	launch.Distribution = convertDistribution(policy.InstancesDistribution, launch.ByRequirements())
@@ -187,6 +193,17 @@ func convertDistribution(in *types.InstancesDistribution, byRequirements bool) *
 	out.OnDemandStrategy = cmp.Or(aws.ToString(in.OnDemandAllocationStrategy), out.OnDemandStrategy)
 	out.SpotStrategy = cmp.Or(aws.ToString(in.SpotAllocationStrategy), out.SpotStrategy)
 	return out
+}
+
+func convertRequirements(in *types.InstanceRequirements) (asg.Requirements, error) {
+	if in == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return "", fmt.Errorf("keeping the instance requirements of its mixed instances policy: %w", err)
+	}
+	return asg.Requirements(text), nil
 }
 
 func convertTemplate(in *types.LaunchTemplateSpecification) asg.TemplateRef {

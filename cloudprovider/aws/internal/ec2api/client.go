@@ -2,7 +2,10 @@ package ec2api
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +17,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/endpoint"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/faults"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/userdata"
 )
 
 const (
@@ -23,6 +27,18 @@ const (
 
 // service is what is used of the SDK's client.
 type service interface {
+	templateService
+	typeService
+}
+
+type typeService interface {
+	DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanceTypesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeInstanceTypeOfferings(ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	GetInstanceTypesFromInstanceRequirements(ctx context.Context, in *ec2.GetInstanceTypesFromInstanceRequirementsInput, opts ...func(*ec2.Options)) (*ec2.GetInstanceTypesFromInstanceRequirementsOutput, error)
+	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, opts ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
+}
+
+type templateService interface {
 	DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, opts ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
 	DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, opts ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 	DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanceTypesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
@@ -61,19 +77,39 @@ func (c *Client) Template(ctx context.Context, ref asg.TemplateRef) (launch.Temp
 	} else {
 		in.LaunchTemplateName = aws.String(ref.Name)
 	}
-	out, err := c.api.DescribeLaunchTemplateVersions(ctx, &in)
+	t, err := c.templateVersion(ctx, &in)
+	if err != nil || !strings.HasPrefix(t.ImageID, "resolve:") {
+		return t, err
+	}
+	// The image stands behind a parameter, which takes a permission of its own to read: without the image the rest is still good.
+	in.ResolveAlias = aws.Bool(true)
+	resolved, err := c.templateVersion(ctx, &in)
+	if err != nil || strings.HasPrefix(resolved.ImageID, "resolve:") {
+		return t, nil //nolint:nilerr // see above
+	}
+	resolved.Aliased = true
+	return resolved, nil
+}
+
+func (c *Client) templateVersion(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput) (launch.Template, error) {
+	out, err := c.api.DescribeLaunchTemplateVersions(ctx, in)
 	if err != nil {
 		return launch.Template{}, faults.Wrap("DescribeLaunchTemplateVersions", err)
 	}
 	if len(out.LaunchTemplateVersions) == 0 || out.LaunchTemplateVersions[0].LaunchTemplateData == nil {
 		return launch.Template{}, &faults.Error{Operation: "DescribeLaunchTemplateVersions", Class: faults.NotFound, Message: "AWS answers without the version"}
 	}
-	return convertTemplate(out.LaunchTemplateVersions[0].LaunchTemplateData), nil
+	return convertTemplate(out.LaunchTemplateVersions[0].LaunchTemplateData)
 }
 
-func convertTemplate(in *types.ResponseLaunchTemplateData) launch.Template {
-	t := launch.Template{
-		ImageID: aws.ToString(in.ImageId), InstanceType: string(in.InstanceType), Requirements: in.InstanceRequirements != nil,
+func convertTemplate(in *types.ResponseLaunchTemplateData) (launch.Template, error) {
+	t := launch.Template{ImageID: aws.ToString(in.ImageId), InstanceType: string(in.InstanceType), UserData: userdata.Parse(aws.ToString(in.UserData))}
+	if in.InstanceRequirements != nil {
+		text, err := json.Marshal(in.InstanceRequirements)
+		if err != nil {
+			return launch.Template{}, fmt.Errorf("keeping the instance requirements of a launch template: %w", err)
+		}
+		t.Requirements = asg.Requirements(text)
 	}
 	if options := in.InstanceMarketOptions; options != nil {
 		t.Spot = options.MarketType == types.MarketTypeSpot
@@ -91,7 +127,7 @@ func convertTemplate(in *types.ResponseLaunchTemplateData) launch.Template {
 			t.EFAInterfaces++
 		}
 	}
-	return t
+	return t, nil
 }
 
 // Image reads an AMI.
@@ -106,7 +142,10 @@ func (c *Client) Image(ctx context.Context, id string) (launch.Image, error) {
 		return launch.Image{}, &faults.Error{Operation: "DescribeImages", Class: faults.NotFound, Message: "AWS answers without the image"}
 	}
 	in := out.Images[0]
-	image := launch.Image{Windows: in.Platform == types.PlatformValuesWindows, RootDevice: aws.ToString(in.RootDeviceName)}
+	image := launch.Image{
+		Name: aws.ToString(in.Name), Windows: in.Platform == types.PlatformValuesWindows, Architecture: string(in.Architecture),
+		Virtualization: string(in.VirtualizationType), RootDevice: aws.ToString(in.RootDeviceName),
+	}
 	for _, mapping := range in.BlockDeviceMappings {
 		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {
 			image.Volumes = append(image.Volumes, launch.Volume{Device: aws.ToString(mapping.DeviceName), GiB: int64(*mapping.Ebs.VolumeSize)})
@@ -115,7 +154,7 @@ func (c *Client) Image(ctx context.Context, id string) (launch.Image, error) {
 	return image, nil
 }
 
-// Machines reads instance types by name; names that EC2 doesn't know are left out. With an error nothing is returned.
+// Machines reads instance types by name; names that EC2 doesn't know are left out. With an error it returns what was read before.
 func (c *Client) Machines(ctx context.Context, names []string) (map[string]launch.Machine, error) {
 	found := map[string]launch.Machine{}
 	for batch := range slices.Chunk(names, pageSize) {
@@ -126,7 +165,7 @@ func (c *Client) Machines(ctx context.Context, names []string) (map[string]launc
 		for {
 			out, err := c.typePage(ctx, &in)
 			if err != nil {
-				return nil, err
+				return found, err
 			}
 			for i := range out.InstanceTypes {
 				m := convertMachine(&out.InstanceTypes[i])

@@ -3,8 +3,6 @@ package launch
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +17,15 @@ import (
 )
 
 const (
-	aliasLife = 5 * time.Minute // what $Latest and $Default mean
-	imageLife = 24 * time.Hour
-	typeLife  = 12 * time.Hour // new types and new facts about old ones are rare
-	parallel  = 8              // questions under way at a time
+	aliasLife     = 5 * time.Minute // what $Latest and $Default mean
+	parameterLife = time.Hour       // what an alias of an image means
+	imageLife     = 24 * time.Hour
+	fitLife       = time.Hour      // which types fit requirements
+	typeLife      = 12 * time.Hour // new types and new facts about old ones are rare
+	offerLife     = 24 * time.Hour
+	unknownType   = 10 * time.Minute // until EC2 is asked again about a type that it didn't tell
+	extraLimit    = 5 * time.Second  // for questions that templates do without if need be: the loop waits for the answers
+	parallel      = 8                // questions under way at a time
 )
 
 // configurations reads launch configurations; unknown names are left out of the answer.
@@ -30,11 +33,26 @@ type configurations interface {
 	Configurations(ctx context.Context, names []string) (map[string]Template, error)
 }
 
-// machines reads what EC2 knows; unknown types are left out of the answer.
+// machines reads what EC2 knows.
 type machines interface {
+	templates
+	types
+	// Zones are the zones of the region.
+	Zones(ctx context.Context) ([]Zone, error)
+}
+
+type templates interface {
 	Template(ctx context.Context, ref asg.TemplateRef) (Template, error)
 	Image(ctx context.Context, id string) (Image, error)
+}
+
+type types interface {
+	// Fitting lists the types that fit requirements. architecture and virtualization are EC2's words; empty: any.
+	Fitting(ctx context.Context, requirements asg.Requirements, architecture, virtualization string) ([]string, error)
+	// Machines reads types by name; unknown ones are left out of the answer. With an error it holds what was read before.
 	Machines(ctx context.Context, types []string) (map[string]Machine, error)
+	// Offers tells which zones offer which types; types that no zone offers are left out.
+	Offers(ctx context.Context, types []string) (map[string][]string, error)
 }
 
 // Cache knows the machines of all groups. Safe for concurrent use; only Fill blocks.
@@ -48,7 +66,10 @@ type Cache struct {
 	byConfiguration memo[string, Template]
 	byTemplate      memo[asg.TemplateRef, Template]
 	byImage         memo[string, Image]
+	byRequirements  memo[selection, []string]
 	byType          memo[string, Machine]
+	byOffer         memo[string, []string] // zones by type
+	zones           zones
 }
 
 // NewCache makes an empty cache. builtin answers for types that EC2 doesn't, and for all types if askTypes is false.
@@ -59,101 +80,45 @@ func NewCache(c configurations, m machines, builtin instancetypes.List, askTypes
 // errUnknown is what a source's silence about a name means.
 var errUnknown = errors.New("AWS does not know it")
 
-// Fill asks AWS for all that is not known, or not known well enough, about these launch sources, several questions at a time. What
-// fails is remembered and shows in Facts. keep is true where these are all the sources in use: others are forgotten then.
-func (c *Cache) Fill(ctx context.Context, launches []asg.Launch, keep bool) {
-	wanted := wantsOf(launches)
+// Fill asks AWS for all that is not known, or not known well enough, about these groups, several questions at a time. What fails is
+// remembered and shows in Facts. keep is true where these are all the groups in use: what only others use is forgotten then.
+func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
+	w := sourcesOf(wanted)
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { c.fillConfigurations(ctx, wanted.configurations); return nil })
-	for ref := range wanted.templates {
-		group.Go(func() error { c.fillTemplate(ctx, ref); return nil })
+	ask := func(question func()) {
+		group.Go(func() error { question(); return nil }) // the questions keep their errors in the cache
 	}
-	_ = group.Wait() // the functions keep their errors in the cache
-	images, types := c.follow(launches, wanted)
-	for id := range images {
-		group.Go(func() error { c.fillImage(ctx, id); return nil })
+	ask(func() { c.fillConfigurations(ctx, sorted(w.configurations)) })
+	for ref := range w.templates {
+		ask(func() { c.fillTemplate(ctx, ref) })
 	}
-	group.Go(func() error { c.fillTypes(ctx, types); return nil })
-	_ = group.Wait() // the functions keep their errors in the cache
+	_ = group.Wait()
+	w.addImages(c, wanted)
+	for id := range w.images {
+		ask(func() { c.fillImage(ctx, id) })
+	}
+	_ = group.Wait()
+	w.addSelections(c, wanted)
+	for s := range w.candidates {
+		ask(func() { c.fillFitting(ctx, s) })
+	}
+	_ = group.Wait()
+	w.addTypes(c, wanted)
+	c.fillTypes(ctx, sorted(w.types))
+	c.fillOffers(ctx, wanted, sorted(w.types))
+	c.zones.fill(ctx, wanted, c.machines, c.clock.Now())
 	if keep {
-		c.byConfiguration.retain(wanted.configurations)
-		c.byTemplate.retain(wanted.templates)
-		c.byImage.retain(images)
+		c.byConfiguration.retain(w.configurations)
+		c.byTemplate.retain(w.templates)
+		c.byImage.retain(w.images)
+		c.byRequirements.retain(w.candidates)
 	}
 }
 
-// wants is what a set of launch sources refers to.
-type wants struct {
-	configurations map[string]bool
-	templates      map[asg.TemplateRef]bool
-}
-
-func wantsOf(launches []asg.Launch) wants {
-	w := wants{configurations: map[string]bool{}, templates: map[asg.TemplateRef]bool{}}
-	for _, l := range launches {
-		if l.Configuration != "" {
-			w.configurations[l.Configuration] = true
-		}
-		for _, ref := range templatesOf(l) {
-			w.templates[ref] = true
-		}
-	}
-	return w
-}
-
-func templatesOf(l asg.Launch) []asg.TemplateRef {
-	var refs []asg.TemplateRef
-	if l.Template != (asg.TemplateRef{}) {
-		refs = append(refs, l.Template)
-	}
-	for _, o := range l.Overrides {
-		if o.Template != (asg.TemplateRef{}) {
-			refs = append(refs, o.Template)
-		}
-	}
-	return refs
-}
-
-// follow lists the images and types that the templates lead to.
-func (c *Cache) follow(launches []asg.Launch, wanted wants) (images map[string]bool, types []string) {
-	images = map[string]bool{}
-	names := map[string]bool{}
-	note := func(t Template, err error) {
-		if err != nil {
-			return
-		}
-		if strings.HasPrefix(t.ImageID, "ami-") {
-			images[t.ImageID] = true
-		}
-		if t.InstanceType != "" {
-			names[t.InstanceType] = true
-		}
-	}
-	for name := range wanted.configurations {
-		t, _, err := c.byConfiguration.get(name)
-		note(t, err)
-	}
-	for ref := range wanted.templates {
-		t, _, err := c.byTemplate.get(ref)
-		note(t, err)
-	}
-	for _, l := range launches {
-		for _, name := range l.Types() {
-			names[name] = true
-		}
-	}
-	return images, slices.Sorted(maps.Keys(names))
-}
-
-func (c *Cache) fillConfigurations(ctx context.Context, wanted map[string]bool) {
+func (c *Cache) fillConfigurations(ctx context.Context, wanted []string) {
 	now := c.clock.Now()
-	var missing []string
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if _, fresh := c.byConfiguration.fresh(name, now); !fresh {
-			missing = append(missing, name)
-		}
-	}
+	missing := c.byConfiguration.missing(wanted, now)
 	if len(missing) == 0 {
 		return
 	}
@@ -164,9 +129,9 @@ func (c *Cache) fillConfigurations(ctx context.Context, wanted map[string]bool) 
 		case ok:
 			c.byConfiguration.keep(name, t, now, 0) // launch configurations cannot be edited
 		case err != nil:
-			c.byConfiguration.fail(name, err, now, passing(err))
+			c.byConfiguration.fail(name, err, now)
 		default:
-			c.byConfiguration.fail(name, errUnknown, now, false)
+			c.byConfiguration.fail(name, errUnknown, now)
 		}
 	}
 }
@@ -178,12 +143,15 @@ func (c *Cache) fillTemplate(ctx context.Context, ref asg.TemplateRef) {
 	}
 	t, err := c.machines.Template(ctx, ref)
 	if err != nil {
-		c.byTemplate.fail(ref, err, now, passing(err))
+		c.byTemplate.fail(ref, err, now)
 		return
 	}
 	life := time.Duration(0) // a numbered version cannot be edited
-	if strings.HasPrefix(ref.Version, "$") {
+	switch {
+	case strings.HasPrefix(ref.Version, "$"):
 		life = aliasLife
+	case t.Aliased, strings.HasPrefix(t.ImageID, "resolve:"):
+		life = parameterLife
 	}
 	c.byTemplate.keep(ref, t, now, life)
 }
@@ -202,23 +170,36 @@ func (c *Cache) fillImage(ctx context.Context, id string) {
 	if before.failures == 0 {
 		klog.FromContext(ctx).Info("Cannot read an image: templates go without its operating system and disk", "image", id, "reason", err.Error())
 	}
-	c.byImage.fail(id, err, now, passing(err))
+	c.byImage.fail(id, err, now)
 }
 
-func (c *Cache) fillTypes(ctx context.Context, types []string) {
+func (c *Cache) fillFitting(ctx context.Context, s selection) {
 	now := c.clock.Now()
-	var missing []string
-	first := false
-	for _, name := range types {
-		before, fresh := c.byType.fresh(name, now)
-		if !fresh {
-			missing = append(missing, name)
-			first = first || before.failures == 0
-		}
+	if _, fresh := c.byRequirements.fresh(s, now); fresh {
+		return
 	}
+	names, err := c.machines.Fitting(ctx, s.requirements, s.architecture, s.virtualization)
+	switch {
+	case err != nil:
+		c.byRequirements.fail(s, err, now)
+	case len(names) == 0:
+		c.byRequirements.fail(s, errNothingFits, now)
+	default:
+		c.byRequirements.keep(s, names, now, fitLife)
+	}
+}
+
+var errNothingFits = errors.New("no instance type fits the requirements")
+
+func (c *Cache) fillTypes(ctx context.Context, wanted []string) {
+	now := c.clock.Now()
+	missing := c.byType.missing(wanted, now)
 	if len(missing) == 0 || !c.askTypes {
 		return
 	}
+	first := !slices.ContainsFunc(missing, func(name string) bool { r, _ := c.byType.fresh(name, now); return r.failures > 0 })
+	ctx, cancel := context.WithTimeout(ctx, extraLimit)
+	defer cancel()
 	found, err := c.machines.Machines(ctx, missing)
 	if err != nil && first {
 		klog.FromContext(ctx).Info("EC2 does not tell instance types: the built-in list answers for it", "asOf", c.builtin.AsOf(), "reason", err.Error())
@@ -229,22 +210,48 @@ func (c *Cache) fillTypes(ctx context.Context, types []string) {
 		case ok:
 			c.byType.keep(name, m, now, typeLife)
 		case err != nil:
-			c.byType.fail(name, err, now, passing(err))
+			c.byType.failFor(name, err, now, unknownType)
 		default:
-			c.byType.fail(name, errUnknown, now, false)
+			c.byType.failFor(name, errUnknown, now, unknownType)
 		}
 	}
 }
 
-// passing tells whether a failure goes away by itself.
-func passing(err error) bool {
-	switch faults.ClassOf(err) {
-	case faults.Throttled, faults.Unreachable, faults.Unanswered:
-		return true
-	default:
-		return false
+// fillOffers asks which zones offer the types, unless all groups are in one zone and have one type each, where nothing depends on it.
+func (c *Cache) fillOffers(ctx context.Context, wanted []Wanted, names []string) {
+	now := c.clock.Now()
+	missing := c.byOffer.missing(names, now)
+	if len(missing) == 0 || !c.askTypes || !slices.ContainsFunc(wanted, c.hasChoice) {
+		return
+	}
+	first := !slices.ContainsFunc(missing, func(name string) bool { r, _ := c.byOffer.fresh(name, now); return r.failures > 0 })
+	ctx, cancel := context.WithTimeout(ctx, extraLimit)
+	defer cancel()
+	offers, err := c.machines.Offers(ctx, missing)
+	if err != nil && first {
+		klog.FromContext(ctx).V(1).Info("EC2 does not tell which zones offer which instance types: it is assumed that all do", "reason", err.Error())
+	}
+	for _, name := range missing {
+		if err != nil {
+			c.byOffer.fail(name, err, now)
+			continue
+		}
+		c.byOffer.keep(name, offers[name], now, offerLife)
 	}
 }
+
+func (c *Cache) hasChoice(w Wanted) bool {
+	options, _ := c.options(w.Launch) // without templates there is nothing to choose from
+	return len(w.Zones) > 1 || len(w.ZoneIDs) > 1 || len(options) > 1 || len(options) == 1 && options[0].requirements() != ""
+}
+
+// Version is another number after each change of what Facts, Machine or Zone answer about what is in use.
+func (c *Cache) Version() uint64 {
+	return c.byConfiguration.version() + c.byTemplate.version() + c.byImage.version() + c.byRequirements.version() + c.byType.version() + c.byOffer.version() + c.zones.version()
+}
+
+// Zone finds a zone by its name or by its id; known is false where EC2 hasn't told it.
+func (c *Cache) Zone(nameOrID string) (zone Zone, known bool) { return c.zones.lookUp(nameOrID) }
 
 // Machine is what is known about an instance type.
 func (c *Cache) Machine(name string) (Machine, bool) {
@@ -268,58 +275,15 @@ func (c *Cache) Needs(l asg.Launch) bool {
 			return true
 		}
 	}
-	return false
-}
-
-// Facts answers from what was filled in before. The error says why nothing is known.
-func (c *Cache) Facts(l asg.Launch) (Facts, error) {
-	template, err := c.template(l)
-	if err != nil {
-		return Facts{}, fmt.Errorf("reading %s: %w", sourceOf(l), err)
-	}
-	facts := Facts{Source: sourceOf(l)}
-	for _, o := range l.Overrides {
-		if o.Type == "" {
-			continue
+	options, _ := c.options(l) // of templates that are not known there is nothing more to ask
+	return slices.ContainsFunc(options, func(o option) bool {
+		s, ok := c.selection(o)
+		if !ok {
+			return false
 		}
-		own := template
-		if o.Template != (asg.TemplateRef{}) {
-			t, asked, err := c.byTemplate.get(o.Template)
-			if err != nil || !asked {
-				return Facts{}, fmt.Errorf("reading launch template %s of instance type %s: %w", o.Template, o.Type, orUnasked(err))
-			}
-			own = t
-		}
-		facts.Choices = append(facts.Choices, c.choice(o.Type, o.Weight, own))
-	}
-	if len(facts.Choices) > 0 {
-		return facts, nil
-	}
-	facts.ByRequirements = l.ByRequirements() || template.InstanceType == "" && template.Requirements
-	name := template.InstanceType
-	if facts.ByRequirements {
-		name = ""
-	}
-	facts.Choices = []Choice{c.choice(name, 0, template)}
-	return facts, nil
-}
-
-func (c *Cache) template(l asg.Launch) (Template, error) {
-	if l.Configuration != "" {
-		t, asked, err := c.byConfiguration.get(l.Configuration)
-		if err != nil || !asked {
-			return Template{}, orUnasked(err)
-		}
-		return t, nil
-	}
-	if l.Template == (asg.TemplateRef{}) {
-		return Template{}, errors.New("the group names neither a launch template nor a launch configuration")
-	}
-	t, asked, err := c.byTemplate.get(l.Template)
-	if err != nil || !asked {
-		return Template{}, orUnasked(err)
-	}
-	return t, nil
+		_, fresh := c.byRequirements.fresh(s, now)
+		return !fresh
+	})
 }
 
 func orUnasked(err error) error {
@@ -329,13 +293,5 @@ func orUnasked(err error) error {
 	return errors.New("AWS has not been asked yet")
 }
 
-func (c *Cache) choice(name string, weight int, t Template) Choice {
-	choice := Choice{Type: name, Weight: weight, Template: t}
-	if name != "" {
-		choice.Machine, choice.Known = c.Machine(name)
-	}
-	if image, asked, err := c.byImage.get(t.ImageID); asked && err == nil {
-		choice.Image = image
-	}
-	return choice
-}
+// passing tells whether a failure goes away by itself.
+func passing(err error) bool { return faults.Passing(err) }

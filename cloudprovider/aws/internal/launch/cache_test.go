@@ -26,6 +26,9 @@ type aws struct {
 	templates      map[string]launch.Template // by id and version
 	images         map[string]launch.Image
 	machines       map[string]launch.Machine
+	fitting        []string
+	offers         map[string][]string // zones by type
+	zones          []launch.Zone
 	err            error // of every answer
 }
 
@@ -82,6 +85,27 @@ func (a *aws) Machines(_ context.Context, types []string) (map[string]launch.Mac
 	return a.machines, nil
 }
 
+func (a *aws) Fitting(_ context.Context, requirements asg.Requirements, architecture, virtualization string) ([]string, error) {
+	if err := a.ask(strings.TrimSpace("fitting " + string(requirements) + " " + architecture + " " + virtualization)); err != nil {
+		return nil, err
+	}
+	return a.fitting, nil
+}
+
+func (a *aws) Offers(_ context.Context, types []string) (map[string][]string, error) {
+	if err := a.ask("offers " + strings.Join(types, ",")); err != nil {
+		return nil, err
+	}
+	return a.offers, nil
+}
+
+func (a *aws) Zones(context.Context) ([]launch.Zone, error) {
+	if err := a.ask("zones"); err != nil {
+		return nil, err
+	}
+	return a.zones, nil
+}
+
 func newCache(t *testing.T, a *aws, askTypes bool) (*launch.Cache, *clocktesting.FakeClock) {
 	t.Helper()
 	builtin, err := instancetypes.Parse("as-of 2026-08\nm5 amd64\n\tlarge 2 8192 3x10\n")
@@ -90,6 +114,15 @@ func newCache(t *testing.T, a *aws, askTypes bool) (*launch.Cache, *clocktesting
 	}
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC))
 	return launch.NewCache(a, a, builtin, askTypes, clock), clock
+}
+
+// wanted are groups in one zone.
+func wanted(launches ...asg.Launch) []launch.Wanted {
+	var list []launch.Wanted
+	for _, l := range launches {
+		list = append(list, launch.Wanted{Launch: l, Zones: []string{"za"}})
+	}
+	return list
 }
 
 func template(id, version string) asg.Launch {
@@ -111,14 +144,14 @@ func TestTheCacheGoesByContent(t *testing.T) {
 		after time.Duration
 		want  []string
 	}{
-		{0, []string{"configurations lc", "image ami-1", "template lt-1 $Latest", "template lt-1 3", "types c5.large,m5.large"}},
+		{0, []string{"configurations lc", "image ami-1", "template lt-1 $Latest", "template lt-1 3", "types c5.large,m5.large", "zones"}},
 		{4 * time.Minute, nil},
 		{time.Minute, []string{"template lt-1 $Latest"}}, // an alias can change, a number can't
-		{24 * time.Hour, []string{"image ami-1", "template lt-1 $Latest", "types c5.large,m5.large"}},
+		{24 * time.Hour, []string{"image ami-1", "template lt-1 $Latest", "types c5.large,m5.large", "zones"}},
 	}
 	for i, step := range steps {
 		clock.Step(step.after)
-		cache.Fill(t.Context(), all, true)
+		cache.Fill(t.Context(), wanted(all...), true)
 		if diff := cmp.Diff(step.want, a.questions()); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
@@ -136,8 +169,8 @@ func TestFailuresAreRememberedLongerEachTime(t *testing.T) {
 	var waits []time.Duration
 	wait := time.Duration(0)
 	for range 3 * 60 { // three hours, looking every minute
-		cache.Fill(t.Context(), []asg.Launch{template("lt-1", "1")}, true)
-		if len(a.questions()) > 0 {
+		cache.Fill(t.Context(), wanted(template("lt-1", "1")), true)
+		if slices.Contains(a.questions(), "template lt-1 1") {
 			if asked++; asked > 1 {
 				waits = append(waits, wait)
 			}
@@ -159,7 +192,7 @@ func TestFailuresThatPassAreRetriedSoonAndTheLastGoodValueStays(t *testing.T) {
 	a := &aws{templates: map[string]launch.Template{"lt-1 $Latest": {InstanceType: "m5.large"}}}
 	cache, clock := newCache(t, a, false)
 	source := template("lt-1", "$Latest")
-	cache.Fill(t.Context(), []asg.Launch{source}, true)
+	cache.Fill(t.Context(), wanted(source), true)
 	a.questions()
 	a.err = &faults.Error{Class: faults.Throttled}
 	clock.Step(5 * time.Minute)
@@ -167,7 +200,7 @@ func TestFailuresThatPassAreRetriedSoonAndTheLastGoodValueStays(t *testing.T) {
 		if !cache.Needs(source) {
 			t.Error("nothing is needed")
 		}
-		cache.Fill(t.Context(), []asg.Launch{source}, true)
+		cache.Fill(t.Context(), wanted(source), true)
 		if got := a.questions(); len(got) != 1 {
 			t.Errorf("questions %v", got)
 		}
@@ -184,12 +217,12 @@ func TestFailuresThatPassAreRetriedSoonAndTheLastGoodValueStays(t *testing.T) {
 func TestWhatIsNoLongerUsedIsForgotten(t *testing.T) {
 	a := &aws{templates: map[string]launch.Template{"lt-1 1": {InstanceType: "m5.large"}, "lt-2 1": {InstanceType: "m5.large"}}}
 	cache, _ := newCache(t, a, false)
-	cache.Fill(t.Context(), []asg.Launch{template("lt-1", "1"), template("lt-2", "1")}, true)
-	cache.Fill(t.Context(), []asg.Launch{template("lt-2", "1")}, false) // only one of those in use
+	cache.Fill(t.Context(), wanted(template("lt-1", "1"), template("lt-2", "1")), true)
+	cache.Fill(t.Context(), wanted(template("lt-2", "1")), false) // only one of those in use
 	if _, err := cache.Facts(template("lt-1", "1")); err != nil {
 		t.Errorf("%v", err)
 	}
-	cache.Fill(t.Context(), []asg.Launch{template("lt-2", "1")}, true)
+	cache.Fill(t.Context(), wanted(template("lt-2", "1")), true)
 	if _, err := cache.Facts(template("lt-1", "1")); err == nil || !strings.Contains(err.Error(), "has not been asked") {
 		t.Errorf("%v", err)
 	}
@@ -202,7 +235,7 @@ func TestTypesThatEC2DoesNotTellComeFromTheBuiltInList(t *testing.T) {
 	}
 	cache, clock := newCache(t, a, true)
 	all := []asg.Launch{{Configuration: "lc"}, {Configuration: "new"}}
-	cache.Fill(t.Context(), all, true)
+	cache.Fill(t.Context(), wanted(all...), true)
 	if m, known := cache.Machine("m5.large"); !known || m.VCPUs != 2 {
 		t.Errorf("m5.large: %+v, %v", m, known)
 	}
@@ -211,9 +244,14 @@ func TestTypesThatEC2DoesNotTellComeFromTheBuiltInList(t *testing.T) {
 	}
 	a.questions()
 	a.machines = map[string]launch.Machine{"q9.huge": {Type: instancetypes.Type{Name: "q9.huge", VCPUs: 512}}}
-	clock.Step(5 * time.Minute)
-	cache.Fill(t.Context(), all, true)
-	if diff := cmp.Diff([]string{"types m5.large,q9.huge"}, a.questions()); diff != "" {
+	clock.Step(9 * time.Minute)
+	cache.Fill(t.Context(), wanted(all...), true)
+	if got := a.questions(); len(got) != 0 {
+		t.Errorf("asked again within ten minutes: %v", got)
+	}
+	clock.Step(time.Minute)
+	cache.Fill(t.Context(), wanted(all...), true)
+	if diff := cmp.Diff([]string{"types m5.large,q9.huge", "zones"}, a.questions()); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
 	if facts, err := cache.Facts(asg.Launch{Configuration: "new"}); err != nil || !facts.Choices[0].Known || facts.Choices[0].Machine.VCPUs != 512 {
@@ -224,16 +262,16 @@ func TestTypesThatEC2DoesNotTellComeFromTheBuiltInList(t *testing.T) {
 func TestChoicesOfAPolicy(t *testing.T) {
 	a := &aws{templates: map[string]launch.Template{
 		"lt-1 1": {InstanceType: "m5.large", Volumes: []launch.Volume{{Device: "/dev/xvda", GiB: 1}}},
-		"lt-2 1": {Volumes: []launch.Volume{{Device: "/dev/xvda", GiB: 2}}}, "lt-3 1": {Requirements: true},
+		"lt-2 1": {Volumes: []launch.Volume{{Device: "/dev/xvda", GiB: 2}}}, "lt-3 1": {Requirements: "{}"},
 	}}
 	cache, _ := newCache(t, a, false)
 	base := asg.TemplateRef{ID: "lt-1", Version: "1"}
 	policy := asg.Launch{Template: base, Overrides: []asg.Override{
 		{Type: "m5.large", Weight: 2}, {Type: "c5.large", Template: asg.TemplateRef{ID: "lt-2", Version: "1"}},
 	}}
-	required := asg.Launch{Template: base, Overrides: []asg.Override{{Requirements: true}}}
+	required := asg.Launch{Template: base, Overrides: []asg.Override{{Requirements: "{}"}}}
 	own := template("lt-3", "1")
-	cache.Fill(t.Context(), []asg.Launch{policy, required, own}, true)
+	cache.Fill(t.Context(), wanted(policy, required, own), true)
 	facts, err := cache.Facts(policy)
 	if err != nil || len(facts.Choices) != 2 || facts.ByRequirements {
 		t.Fatalf("%+v, %v", facts, err)

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +18,7 @@ const (
 type memo[K comparable, V any] struct {
 	mu      sync.Mutex
 	entries map[K]remembered[V]
+	changes uint64 // of what get returns
 }
 
 type remembered[V any] struct {
@@ -39,20 +42,37 @@ func (m *memo[K, V]) fresh(key K, now time.Time) (remembered[V], bool) {
 func (m *memo[K, V]) keep(key K, value V, now time.Time, life time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if before := m.entries[key]; !before.known || !reflect.DeepEqual(before.value, value) {
+		m.changes++
+	}
 	m.set(key, remembered[V]{value: value, known: true, until: now.Add(life), forever: life == 0})
 }
 
-// fail remembers a failure, beside the last good value if there is one.
-func (m *memo[K, V]) fail(key K, err error, now time.Time, passing bool) {
+// missing lists those of the keys that have to be asked for.
+func (m *memo[K, V]) missing(keys []K, now time.Time) []K {
+	return slices.DeleteFunc(slices.Clone(keys), func(key K) bool { _, fresh := m.fresh(key, now); return fresh })
+}
+
+// fail remembers a failure, beside the last good value if there is one: longer each time it repeats, unless it passes by itself.
+func (m *memo[K, V]) fail(key K, err error, now time.Time) {
+	if passing(err) {
+		m.failFor(key, err, now, soonRetry)
+		return
+	}
+	before, _ := m.fresh(key, now)
+	m.failFor(key, err, now, min(firstRetry<<min(before.failures, 4), lastRetry))
+}
+
+// failFor is fail with a given time until the next try.
+func (m *memo[K, V]) failFor(key K, err error, now time.Time, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.entries[key]
+	if !r.known && (r.err == nil || r.err.Error() != err.Error()) {
+		m.changes++
+	}
 	r.err = err
 	r.failures++
-	wait := min(firstRetry<<min(r.failures-1, 4), lastRetry)
-	if passing {
-		wait = soonRetry
-	}
 	r.until = now.Add(wait)
 	m.set(key, r)
 }
@@ -84,4 +104,11 @@ func (m *memo[K, V]) retain(wanted map[K]bool) {
 			delete(m.entries, key)
 		}
 	}
+}
+
+// version is another one after each change of what get returns, but for what is forgotten.
+func (m *memo[K, V]) version() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes
 }

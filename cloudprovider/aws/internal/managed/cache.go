@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type Cache struct {
 
 	mu      sync.Mutex
 	entries map[Key]entry
+	changes uint64 // of what Of returns
 }
 
 // entry is the last good answer, and what became of the last question.
@@ -140,11 +142,21 @@ func (c *Cache) due(wanted []Wanted, keep bool) []Wanted {
 	return due[:min(len(due), perFill)]
 }
 
+// Version is another number after each change of what Of returns.
+func (c *Cache) Version() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
+}
+
 func (c *Cache) enter(w Wanted, d Description, err error) {
 	now := c.clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[w.Key]
+	if !same(e.err, err) || err == nil && !(e.known && reflect.DeepEqual(e.description, d)) {
+		c.changes++
+	}
 	e.asked++
 	e.err = err
 	switch {
@@ -160,6 +172,13 @@ func (c *Cache) enter(w Wanted, d Description, err error) {
 		e.due = now.Add(min(time.Minute<<min(e.failures-1, 3), lastRetry))
 	}
 	c.entries[w.Key] = e
+}
+
+func same(a, b error) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Error() == b.Error()
 }
 
 // spread is the jitter: never the same for long, and the same in every run.

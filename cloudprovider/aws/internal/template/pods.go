@@ -4,16 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
 )
 
 // nodeCritical is the value of the priority class system-node-critical.
 const nodeCritical int32 = 2000001000
 
 // pods is what a fresh node runs from the start: kube-proxy, except on Windows.
-func pods(node *corev1.Node, choice launch.Choice) []*corev1.Pod {
-	if choice.Image.Windows {
+func pods(node *corev1.Node, sys system) []*corev1.Pod {
+	if sys.windows {
 		return nil
 	}
 	priority := nodeCritical

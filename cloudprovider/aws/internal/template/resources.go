@@ -6,6 +6,8 @@ import (
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/instancetypes"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/nodetags"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/userdata"
 )
 
 const (
@@ -34,11 +36,12 @@ const (
 )
 
 // resources reckons what a fresh node has and what of it pods may use. Tags win over both.
-func (s Source) resources(choice launch.Choice) (capacity, allocatable corev1.ResourceList) {
-	pods := s.podLimit(choice)
+func (s Source) resources(tags nodetags.Tags, sh shape) (capacity, allocatable corev1.ResourceList) {
+	choice := sh.choice
+	pods := podLimit(sh)
 	capacity = corev1.ResourceList{
 		corev1.ResourcePods:             count(pods),
-		corev1.ResourceEphemeralStorage: bytes(diskGiB(choice) * gib),
+		corev1.ResourceEphemeralStorage: bytes(s.disk(sh)),
 		"hugepages-1Gi":                 bytes(0), // real nodes list them
 		"hugepages-2Mi":                 bytes(0),
 	}
@@ -49,13 +52,13 @@ func (s Source) resources(choice launch.Choice) (capacity, allocatable corev1.Re
 		}
 		capacity[corev1.ResourceCPU] = count(int64(vcpus))
 		capacity[corev1.ResourceMemory] = bytes(visibleMiB(choice.Machine) * mib)
-		addDevices(capacity, choice)
+		addDevices(capacity, sh)
 	}
-	if override, ok := s.Tags.Resources[corev1.ResourcePods]; ok {
+	if override, ok := tags.Resources[corev1.ResourcePods]; ok {
 		pods = override.Value()
 	}
-	allocatable = s.allocatable(capacity, pods)
-	for name, amount := range s.Tags.Resources {
+	allocatable = reserved(capacity, pods, sh.system.eks)
+	for name, amount := range tags.Resources {
 		if amount.IsZero() {
 			delete(capacity, name)
 			delete(allocatable, name)
@@ -75,67 +78,98 @@ func visibleMiB(m launch.Machine) int64 {
 	return max(visible, 0)
 }
 
-func addDevices(into corev1.ResourceList, choice launch.Choice) {
+// accelerators are the resource names of devices that programs are written for.
+func accelerators() []corev1.ResourceName {
+	return []corev1.ResourceName{resourceNVIDIA, resourceAMD, resourceGaudi, resourceNeuron}
+}
+
+func addDevices(into corev1.ResourceList, sh shape) {
 	set := func(name corev1.ResourceName, amount int) {
 		if amount > 0 {
 			into[name] = count(int64(amount))
 		}
 	}
-	m := choice.Machine
+	m := sh.choice.Machine
 	switch m.GPUManufacturer {
 	case "NVIDIA":
-		set(resourceNVIDIA, m.GPUs)
+		set(resourceNVIDIA, m.LogicalGPUs())
 	case "AMD":
-		set(resourceAMD, m.GPUs)
+		set(resourceAMD, m.LogicalGPUs())
 	case "Habana":
 		set(resourceGaudi, m.GPUs)
 	}
 	set(resourceNeuron, m.NeuronDevices)
 	set(resourceNeuronDevice, m.NeuronDevices)
 	set(resourceNeuronCore, m.NeuronCores)
-	efa := choice.Template.EFAInterfaces
+	efa := sh.choice.Template.EFAInterfaces
 	if m.EFAInterfaces != instancetypes.Unknown {
 		efa = min(efa, m.EFAInterfaces)
 	}
 	set(resourceEFA, efa)
-	if choice.Image.Windows {
+	if sh.system.windows {
 		set(resourceWindowsIP, m.IPv4PerENI-1)
 	}
 }
 
-// podLimit is how many pods the addresses of the machine allow, or kubelet's limit if that is less. On groups that are surely of EKS,
-// which derives kubelet's limit from the addresses, the addresses alone count. A smaller number than the truth costs a machine too many,
+// podLimit is what the user data say, else how many pods the addresses of the machine allow, or kubelet's limit if that is less. Where EKS' own set-up
+// makes the node, which derives kubelet's limit from the addresses, the addresses alone count. A smaller number than the truth costs a machine too many,
 // a larger one a purchase that doesn't help.
-func (s Source) podLimit(choice launch.Choice) int64 {
-	m := choice.Machine
-	if !choice.Known || m.ENIs <= 0 || m.IPv4PerENI <= 0 {
+func podLimit(sh shape) int64 {
+	m := sh.choice.Machine
+	switch {
+	case sh.choice.Template.UserData.MaxPods > 0:
+		return int64(sh.choice.Template.UserData.MaxPods)
+	case !sh.choice.Known || m.ENIs <= 0 || m.IPv4PerENI <= 0:
 		return defaultPods
-	}
-	if choice.Image.Windows { // Windows nodes use one interface only
+	case sh.system.windows: // Windows nodes use one interface only
 		return min(int64(m.IPv4PerENI-1), defaultPods)
 	}
 	addresses := int64(m.ENIs)*int64(m.IPv4PerENI-1) + 2
-	if s.Tags.Managed() {
+	if sh.system.eks {
 		return addresses
 	}
 	return min(addresses, defaultPods)
 }
 
-// diskGiB is the size of the volume that kubelet uses.
-func diskGiB(choice launch.Choice) int64 {
-	size := volume(choice.Template.Volumes, choice.Image)
+// disk is the size in bytes of the volume that kubelet uses.
+func (s Source) disk(sh shape) int64 {
+	if size := instanceStore(sh.choice); size > 0 {
+		return size
+	}
+	size := volume(sh)
+	if size == 0 && s.Managed != nil {
+		size = s.Managed.DiskGiB
+	}
 	switch {
 	case size > 0:
-		return size
-	case choice.Image.Windows:
-		return defaultWindowsDisk
+		return size * gib
+	case sh.system.windows:
+		return defaultWindowsDisk * gib
 	default:
-		return defaultDisk
+		return defaultDisk * gib
 	}
 }
 
-func volume(volumes []launch.Volume, image launch.Image) int64 {
+// instanceStore is the size of the disks of the machine itself, where kubelet lives on these; else 0.
+func instanceStore(choice launch.Choice) int64 {
+	size := int64(max(choice.Machine.LocalStorageGB, 0)) * 1_000_000_000
+	switch choice.Template.UserData.LocalDisks {
+	case userdata.DisksRAID0:
+		return size
+	case userdata.DisksRAID10:
+		return size / 2
+	default:
+		return 0
+	}
+}
+
+// volume is the size in GiB of the volume that kubelet uses, as far as the launch template and the image tell.
+func volume(sh shape) int64 {
+	volumes, image := sh.choice.Template.Volumes, sh.choice.Image
 	device := kubeletDevice(image)
+	if sh.system.bottlerocket {
+		device = bottlerocketData
+	}
 	if device == "" {
 		return guessVolume(volumes)
 	}
@@ -147,9 +181,14 @@ func volume(volumes []launch.Volume, image launch.Image) int64 {
 	return 0
 }
 
-// bottlerocketRoot is more than the root volume of Bottlerocket ever had; its data are on a second one.
-const bottlerocketRoot = 4
+const (
+	// bottlerocketData is the volume of Bottlerocket that kubelet uses.
+	bottlerocketData = "/dev/xvdb"
+	// bottlerocketRoot is more than the root volume of Bottlerocket ever had.
+	bottlerocketRoot = 4
+)
 
+// kubeletDevice is the root device, but for images that look like Bottlerocket.
 func kubeletDevice(image launch.Image) string {
 	if image.RootDevice != "/dev/xvda" {
 		return image.RootDevice
@@ -157,10 +196,10 @@ func kubeletDevice(image launch.Image) string {
 	small, second := false, false
 	for _, v := range image.Volumes {
 		small = small || v.Device == "/dev/xvda" && v.GiB <= bottlerocketRoot
-		second = second || v.Device == "/dev/xvdb"
+		second = second || v.Device == bottlerocketData
 	}
 	if small && second {
-		return "/dev/xvdb"
+		return bottlerocketData
 	}
 	return image.RootDevice
 }
@@ -178,8 +217,8 @@ func guessVolume(volumes []launch.Volume) int64 {
 	return 0
 }
 
-// allocatable takes off what kubelet and the system keep: on EKS what its images reserve, elsewhere what kubelet does by itself.
-func (s Source) allocatable(capacity corev1.ResourceList, pods int64) corev1.ResourceList {
+// reserved takes off what kubelet and the system keep: on EKS what its images reserve, elsewhere what kubelet does by itself.
+func reserved(capacity corev1.ResourceList, pods int64, eks bool) corev1.ResourceList {
 	left := capacity.DeepCopy()
 	reserve := func(name corev1.ResourceName, amount int64, milli bool) {
 		have, ok := left[name]
@@ -199,7 +238,7 @@ func (s Source) allocatable(capacity corev1.ResourceList, pods int64) corev1.Res
 	disk := capacity[corev1.ResourceEphemeralStorage]
 	reserve(corev1.ResourceMemory, evictionMemory, false)
 	reserve(corev1.ResourceEphemeralStorage, disk.Value()/10, false) // kubelet's default for nodefs.available
-	if s.Tags.Managed() {
+	if eks {
 		cpu := capacity[corev1.ResourceCPU]
 		reserve(corev1.ResourceMemory, (255+11*pods)*mib, false)
 		reserve(corev1.ResourceCPU, eksReservedMilliCPU(cpu.Value()), true)

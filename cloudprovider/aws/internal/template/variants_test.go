@@ -1,6 +1,7 @@
 package template_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -33,9 +34,17 @@ func m5Large() launch.Choice {
 	return machine(instancetypes.Type{Name: "m5.large", VCPUs: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10})
 }
 
+func places(names ...string) []launch.Zone {
+	var list []launch.Zone
+	for _, name := range names {
+		list = append(list, launch.Zone{Name: name})
+	}
+	return list
+}
+
 func source(zones []string, tags map[string]string, choices ...launch.Choice) template.Source {
 	return template.Source{
-		Group: "web", Region: "eu-west-1", Zones: zones, Tags: nodetags.Parse(tags), Now: noon,
+		Group: "web", Region: "eu-west-1", Zones: places(zones...), Tags: nodetags.Parse(tags), Now: noon,
 		Facts: launch.Facts{Choices: choices, Source: "launch template web (lt-1) version 3"},
 	}
 }
@@ -314,7 +323,7 @@ func TestWhatIsMissingIsToldWithWhatToDo(t *testing.T) {
 	sized := map[string]string{tag + "resources/cpu": "4", tag + "resources/memory": "16Gi"}
 	half := map[string]string{tag + "resources/cpu": "4"}
 	requirements := source([]string{"za"}, nil, launch.Choice{})
-	requirements.Facts.ByRequirements = true
+	requirements.Facts.ByRequirements, requirements.Facts.Unlisted = true, errors.New("denied")
 	sizedRequirements := source([]string{"za"}, sized, launch.Choice{})
 	sizedRequirements.Facts.ByRequirements = true
 	tests := map[string]struct {
