@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws"
+	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/cloudprovider/simulated"
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/scenario"
@@ -271,7 +272,7 @@ func (s simulation) read(std standard) (document.Cluster, error) {
 // gpuLabelOf is the key that marks nodes with accelerators in the cloud of that name; empty: that of the simulated cloud.
 func gpuLabelOf(provider string) (string, error) {
 	labels := map[string]string{
-		"": "", simulated.Name: "", "aws": "k8s.amazonaws.com/accelerator", "digitalocean": "cloud.digitalocean.com/gpu-node",
+		"": "", simulated.Name: "", "aws": "k8s.amazonaws.com/accelerator", digitalocean.Name: digitalocean.GPULabel,
 	}
 	label, known := labels[provider]
 	if !known {
@@ -286,9 +287,8 @@ func bookkeepingLabelsOf(provider string) []string {
 	switch provider {
 	case aws.Name:
 		return aws.BookkeepingLabels()
-	case "digitalocean":
-		const prefix = "doks.digitalocean.com/"
-		return []string{prefix + "managed", prefix + "node-id", prefix + "node-pool", prefix + "node-pool-id", prefix + "version"}
+	case digitalocean.Name:
+		return digitalocean.BookkeepingLabels()
 	default:
 		return nil
 	}

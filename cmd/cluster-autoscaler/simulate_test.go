@@ -147,7 +147,7 @@ func TestExplainTellsWhyNodesAreKept(t *testing.T) {
 
 func TestTheCloudDecidesWhichLabelMarksAccelerators(t *testing.T) {
 	for provider, want := range map[string]string{
-		"": "", "simulated": "", "aws": "k8s.amazonaws.com/accelerator", "digitalocean": "cloud.digitalocean.com/gpu-node",
+		"": "", "simulated": "", "aws": "k8s.amazonaws.com/accelerator", "digitalocean": "doks.digitalocean.com/gpu-model",
 	} {
 		if got, err := gpuLabelOf(provider); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", provider, got, err, want)
