@@ -227,6 +227,9 @@ func (a *Autoscaler) shrink(
 		shrunk.Result, shrunk.Err = report.ScaleDownError, err
 		return shrunk, state
 	}
+	if plan.NoRoom != nil {
+		klog.FromContext(ctx).V(verboseDecision).Info("Cannot keep room for all pods that were evicted lately", "pod", klog.KRef(plan.NoRoom.Namespace, plan.NoRoom.Name))
+	}
 	start = a.clock.Now()
 	started := a.act.Shrink(ctx, plan)
 	a.metrics.Took(metrics.FunctionScaleDown, a.clock.Now().Sub(start))
@@ -242,9 +245,6 @@ func (a *Autoscaler) shrink(
 	return shrunk, a.registry.AfterScaleDown(started.Started, started.Err)
 }
 
-	if plan.NoRoom != nil {
-		klog.FromContext(ctx).V(verboseDecision).Info("Cannot keep room for all pods that were evicted lately", "pod", klog.KRef(plan.NoRoom.Namespace, plan.NoRoom.Name))
-	}
 // shrinkReport puts the plan and what became of it together.
 func shrinkReport(plan scaledown.Plan, started act.Shrunk) report.ScaleDown {
 	shrunk := report.ScaleDown{
