@@ -29,6 +29,7 @@ import (
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/core/scaledown"
+	"example.com/cluster-autoscaler/simulator/podfacts"
 	"example.com/cluster-autoscaler/simulator/simtest"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
@@ -397,6 +398,7 @@ type group struct {
 	atomic    bool          // whether it can grow by all or nothing
 	created   *group        // what comes of creating it; nil: it cannot be created
 	meet      func()        // called when it is about to grow
+	busy      string        // what the cloud is at in it, if it can be read
 }
 
 // half is a call that ends so many machines of those named and then fails. Their nodes stay for a while if lingers is set.
@@ -496,7 +498,10 @@ func (g *group) delete(verb string, refs []cloudprovider.NodeRef) ([]cloudprovid
 		outcome := cloudprovider.DeleteOutcome{Node: ref}
 		if errs := g.nodeErrs[ref.Name]; len(errs) > 0 {
 			outcome.Err, g.nodeErrs[ref.Name] = errs[0], errs[1:]
-		} else if g.w.nodes[ref.Name] != nil { // else it is gone already
+		} else if n := g.w.nodes[ref.Name]; n != nil { // else it is gone already
+			if n.Spec.ProviderID != ref.ProviderID {
+				g.w.t.Errorf("machine %s, which is meant, is gone; node %s is another one", ref.ProviderID, ref.Name)
+			}
 			g.state.Target--
 			g.lowest = min(g.lowest, g.state.Target-g.state.Min)
 			g.w.die(ref.Name)
@@ -513,7 +518,7 @@ func (w *world) die(node string) {
 		daemon := len(p.OwnerReferences) > 0 && p.OwnerReferences[0].Kind == "DaemonSet"
 		expendable := p.Spec.Priority != nil && *p.Spec.Priority < -10
 		ended := w.endsAt[p.Name]
-		gone := !ended.IsZero() && !w.clock.Now().Before(ended)
+		gone := !ended.IsZero() && !w.clock.Now().Before(ended) || podfacts.IsLongTerminating(p, w.clock.Now())
 		if p.Spec.NodeName == node && !mirror && !daemon && !expendable && !gone {
 			w.t.Errorf("machine %s is ended with pod %s on it", node, p.Name)
 		}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package act_test
+
+const slow = false
