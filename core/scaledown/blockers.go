@@ -16,27 +16,29 @@ import (
 // withBlockers adds to the reason why a node stays all that would have to change for it to go. Decisions do not depend on it: it leaves snapshot, hints
 // and the place where searches go on as they are. An error means that the snapshot is broken.
 func (u *update) withBlockers(ctx context.Context, node *corev1.Node, why report.Reason) (report.Reason, error) {
-	switch why.(type) {
-	case report.BlockedByPod, report.NoPlaceToMovePods, report.ResourceClaimsNotSimulated:
-	default:
+	list, ok := listing(why)
+	if !ok {
 		return why, nil
 	}
 	all, err := u.blockers(ctx, node)
 	if err != nil || len(all) == 1 && all[0].Pods == 1 { // the reason names that pod
 		return why, err
 	}
+	return list(all), nil
+}
+
+// listing returns what makes the reason list blockers; ok is false if it is not about pods.
+func listing(why report.Reason) (with func([]report.Blocker) report.Reason, ok bool) {
 	switch r := why.(type) {
 	case report.BlockedByPod:
-		r.All = all
-		why = r
+		return func(all []report.Blocker) report.Reason { r.All = all; return r }, true
 	case report.NoPlaceToMovePods:
-		r.All = all
-		why = r
+		return func(all []report.Blocker) report.Reason { r.All = all; return r }, true
 	case report.ResourceClaimsNotSimulated:
-		r.All = all
-		why = r
+		return func(all []report.Blocker) report.Reason { r.All = all; return r }, true
+	default:
+		return nil, false
 	}
-	return why, nil
 }
 
 // blockers are all pods that keep the node: those that a rule keeps, and of the others those that find no place when they are moved one after the other.
