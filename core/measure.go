@@ -116,14 +116,16 @@ func (t *Teller) measureScaleUp(r report.Report) {
 }
 
 func (t *Teller) measureScaleDown(r report.Report) {
-	t.metrics.Unneeded(len(r.ScaleDown.Unneeded), r.ScaleDown.CoolDown != nil)
-	kept := map[string]int{}
-	for _, node := range r.ScaleDown.Kept {
-		if reason := node.Reason.Code(); node.Group != "" && !ownReason(reason) {
-			kept[string(reason)]++
+	if planned(r.ScaleDown) { // else the nodes are as they were when they were last looked at
+		t.metrics.Unneeded(len(r.ScaleDown.Unneeded), r.ScaleDown.CoolDown != nil)
+		kept := map[string]int{}
+		for _, node := range r.ScaleDown.Kept {
+			if reason := node.Reason.Code(); node.Group != "" && !ownReason(reason) {
+				kept[string(reason)]++
+			}
 		}
+		t.metrics.Unremovable(kept)
 	}
-	t.metrics.Unremovable(kept)
 	ended, longest := t.waits.note(r)
 	for _, wait := range ended {
 		t.metrics.RemovalLatency(wait.deleted, wait.reason, wait.took)
@@ -141,6 +143,18 @@ func (t *Teller) measureScaleDown(r report.Report) {
 		}
 	}
 	t.metrics.UnregisteredRemoved(removed)
+}
+
+// planned tells an iteration that has looked at the nodes from one that did not come to it.
+func planned(down report.ScaleDown) bool {
+	switch down.Result {
+	case report.ScaleDownNotTried, "":
+		return false
+	case report.ScaleDownError:
+		return len(down.Kept)+len(down.Unneeded) > 0 // nothing is known if the plan itself failed
+	default:
+		return true
+	}
 }
 
 // ownReason tells the reasons that are no values of the old metric: for those nodes it is silent.

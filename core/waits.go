@@ -31,7 +31,7 @@ type removal struct {
 // note takes in a report of an iteration that has planned removals. ended are the waits that are over; longest is for how long the node was not looked
 // at for which it is longest (scale-down 5.9).
 func (w *waits) note(r report.Report) (ended []removal, longest time.Duration) {
-	if r.ScaleDown.Result == report.ScaleDownNotTried || r.ScaleDown.Result == "" {
+	if !planned(r.ScaleDown) {
 		return nil, w.longest(r.At)
 	}
 	started := make(map[string]bool, len(r.ScaleDown.Started))
