@@ -67,7 +67,9 @@ func (r *Recorder) reference(object Object) (*corev1.ObjectReference, bool) {
 }
 
 // CorrelatorOptions are how repeated events are held back: one event per reason and object in five minutes, except that on the status
-// ConfigMap, and on that of the priorities, every different message passes. With duplicates allowed client-go's own rules hold (operator-surface 3.5).
+// ConfigMap, and on that of the priorities, every different message passes, and on a node every kind of message: that it got the deletion taint
+// and that the cloud ends its machine are told under one reason, a few seconds apart. So are winning and losing the election, on the Lease. With duplicates allowed client-go's own rules hold
+// (operator-surface 3.5).
 func CorrelatorOptions(namespace, name string, duplicates bool) record.CorrelatorOptions {
 	if duplicates {
 		return record.CorrelatorOptions{}
@@ -80,12 +82,21 @@ func CorrelatorOptions(namespace, name string, duplicates bool) record.Correlato
 				event.InvolvedObject.Name, string(event.InvolvedObject.UID), event.InvolvedObject.APIVersion, event.Reason,
 			}
 			about := event.InvolvedObject
-			if about.Kind == "ConfigMap" && about.Namespace == namespace && (about.Name == name || about.Name == config.PriorityConfigMap) {
+			switch {
+			case about.Kind == "ConfigMap" && about.Namespace == namespace && (about.Name == name || about.Name == config.PriorityConfigMap):
 				parts = append(parts, event.Message)
+			case about.Kind == "Node", about.Kind == "Lease":
+				parts = append(parts, kindOfMessage(event.Message))
 			}
 			return strings.Join(parts, "\x00")
 		},
 	}
+}
+
+// kindOfMessage is what comes before the error, of which there are many. Of what is left there are at most four texts for each reason and node.
+func kindOfMessage(message string) string {
+	kind, _, _ := strings.Cut(message, ": ")
+	return kind
 }
 
 // LogEvents is a sink for client-go's broadcaster that copies events to the log.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/processors/status"
 )
 
@@ -76,6 +77,8 @@ func TestWhichRepeatedEventsPass(t *testing.T) {
 	object := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "autoscaling", Name: "my-status", UID: "3"}
 	named := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "kube-system", Name: "cluster-autoscaler-status", UID: "4"}
 	priorities := corev1.ObjectReference{Kind: "ConfigMap", Namespace: "autoscaling", Name: "cluster-autoscaler-priority-expander", UID: "5"}
+	node := corev1.ObjectReference{Kind: "Node", Name: "n", UID: "n"}
+	lease := corev1.ObjectReference{Kind: "Lease", Namespace: "kube-system", Name: "cluster-autoscaler", UID: "6"}
 	type step struct {
 		after time.Duration
 		event *corev1.Event
@@ -101,6 +104,21 @@ func TestWhichRepeatedEventsPass(t *testing.T) {
 			{0, event(priorities, "PriorityConfigMapNotMatchedGroup", "a"), true}, {0, event(priorities, "PriorityConfigMapNotMatchedGroup", "b"), true},
 			{0, event(priorities, "PriorityConfigMapNotMatchedGroup", "a"), false},
 		}},
+		"a node is told each step of its removal once, whatever errors there are": {steps: []step{
+			{0, event(node, "ScaleDown", "marked the node as toBeDeleted/unschedulable"), true},
+			{8 * time.Second, event(node, "ScaleDown", "nodes removed by cluster autoscaler"), true},
+			{time.Second, event(node, "ScaleDown", "nodes removed by cluster autoscaler"), false},
+			{time.Second, event(node, "ScaleDownFailed", "failed to mark the node as toBeDeleted/unschedulable: denied"), true},
+			{time.Second, event(node, "ScaleDownFailed", "failed to mark the node as toBeDeleted/unschedulable: conflict 2"), false},
+			{time.Second, event(node, "ScaleDownFailed", "failed to drain and delete node: pod a/b stays"), true},
+			{time.Second, event(node, "ScaleDownFailed", "failed to drain and delete node: pod a/c stays"), false},
+			{time.Minute, event(node, "ScaleDown", "marked the node as toBeDeleted/unschedulable"), false},
+			{5 * time.Minute, event(node, "ScaleDown", "marked the node as toBeDeleted/unschedulable"), true},
+		}},
+		"winning and losing the election are told": {steps: []step{
+			{0, event(lease, "LeaderElection", "a became leader"), true}, {time.Minute, event(lease, "LeaderElection", "a stopped leading"), true},
+			{time.Second, event(lease, "LeaderElection", "a stopped leading"), false},
+		}},
 		"that holds for the names in use, not for the usual ones": {steps: []step{
 			{0, event(named, "ScaledUpGroup", "a"), true}, {0, event(named, "ScaledUpGroup", "b"), false},
 		}},
@@ -125,6 +143,79 @@ func TestWhichRepeatedEventsPass(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// correlated is a recorder that notes the events which client-go's correlator lets through.
+type correlated struct {
+	record.EventRecorder
+	t          *testing.T
+	correlator *record.EventCorrelator
+	passed     []string
+}
+
+func (c *correlated) Event(object runtime.Object, kind, reason, message string) {
+	ref, ok := object.(*corev1.ObjectReference)
+	if !ok {
+		c.t.Fatalf("an event about a %T", object)
+	}
+	result, err := c.correlator.EventCorrelate(&corev1.Event{
+		InvolvedObject: *ref, Type: kind, Reason: reason, Message: message, Source: corev1.EventSource{Component: status.Component},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if !result.Skip {
+		c.passed = append(c.passed, fmt.Sprintf("%s/%s %s %s", ref.Kind, ref.Name, result.Event.Reason, result.Event.Message))
+	}
+}
+
+// newCorrelated returns a recorder in front of the strict correlator, and the function that moves its clock.
+func newCorrelated(t *testing.T) (into *correlated, step func(time.Duration)) {
+	clk := clocktesting.NewFakeClock(time.Date(2031, 4, 5, 6, 0, 0, 0, time.UTC))
+	options := status.CorrelatorOptions("kube-system", "cluster-autoscaler-status", false)
+	options.Clock = clk
+	return &correlated{t: t, correlator: record.NewEventCorrelatorWithOptions(options)}, clk.Step
+}
+
+// The steps of a removal follow each other within seconds.
+func TestEveryEventOfARemovalPassesOnce(t *testing.T) {
+	into, step := newCorrelated(t)
+	object := &corev1.ObjectReference{Kind: "ConfigMap", Namespace: "kube-system", Name: "cluster-autoscaler-status", UID: "3"}
+	recorder := status.NewRecorder(into, object)
+	going := report.Removal{Node: "n", Group: "g", Drain: true, Pods: []report.PodRef{{Namespace: "default", Name: "p"}}}
+	evicted := &corev1.Pod{}
+	evicted.Namespace, evicted.Name, evicted.UID = "default", "p", "1"
+	recorder.Record(status.NodeTainted("n", nil), status.DrainBegun(going))
+	step(5 * time.Second)
+	recorder.Record(status.EvictionBegun(evicted))
+	step(3 * time.Second)
+	recorder.Record(status.RemovalEnded(report.RemovalOutcome{Removal: going, Result: report.RemovalOK})...)
+	want := []string{
+		"Node/n ScaleDown marked the node as toBeDeleted/unschedulable",
+		"ConfigMap/cluster-autoscaler-status ScaleDown Scale-down: removing node n, utilization: {0 0 0  0}, pods to reschedule: default/p",
+		"Pod/p ScaleDown deleting pod for node scale down",
+		"Node/n ScaleDown nodes removed by cluster autoscaler",
+		"ConfigMap/cluster-autoscaler-status ScaleDown Scale-down: node n removed with drain",
+	}
+	if diff := cmp.Diff(want, into.passed); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A node whose removal fails again and again, each time with another error, must not fill the API server with events.
+func TestANodeThatFailsAgainAndAgainIsToldOfOnceInFiveMinutes(t *testing.T) {
+	into, step := newCorrelated(t)
+	recorder := status.NewRecorder(into, nil)
+	for i := range 60 { // in an hour
+		failed := report.RemovalOutcome{Removal: report.Removal{Node: "n", Drain: i%2 == 0}, Result: report.RemovalDeletionFailed, Err: fmt.Errorf("request %d: denied", i)}
+		recorder.Record(status.NodeTainted("n", nil), status.NodeTainted("n", fmt.Errorf("conflict %d", i)))
+		recorder.Record(status.RemovalEnded(failed)...)
+		step(time.Minute)
+	}
+	const kinds, windows = 4, 12 // marked, not marked, two ways to fail
+	if got := len(into.passed); got < kinds || got > kinds*(windows+1) {
+		t.Errorf("%d events pass, want about one of each of %d kinds in five minutes", got, kinds)
 	}
 }
 
