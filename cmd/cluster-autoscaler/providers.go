@@ -12,6 +12,7 @@ import (
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/aws"
+	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/core/config"
 )
 
@@ -21,7 +22,8 @@ type providerBuilder func(ctx context.Context, options config.Options, observer 
 // linkedProviders are the clouds that this binary can drive, by the name that --cloud-provider takes.
 func linkedProviders() map[string]providerBuilder {
 	return map[string]providerBuilder{
-		aws.Name: newAWS,
+		aws.Name:          newAWS,
+		digitalocean.Name: newDigitalOcean,
 	}
 }
 

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"k8s.io/utils/clock"
+
+	"example.com/cluster-autoscaler/cloudprovider"
+	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
+	"example.com/cluster-autoscaler/core/config"
+)
+
+func newDigitalOcean(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
+	file, err := readGiven("--cloud-config", options.Cloud.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	return digitalocean.New(ctx, digitalocean.Options{
+		CloudConfig: file, Getenv: os.Getenv, Nodes: options.Cloud.Nodes, AutoDiscovery: options.Cloud.AutoDiscovery,
+		Version: versionText(), Clock: clock.RealClock{}, Observer: observer,
+	})
+}
