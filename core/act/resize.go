@@ -15,6 +15,11 @@ import (
 // named twice. A group that somebody else has raised meanwhile is raised by the rest only; one that does not exist yet is created first. It blocks for
 // the calls to the cloud.
 func (a *Actuator) Resize(ctx context.Context, resizes []report.Resize) ([]report.ResizeOutcome, error) {
+	groups := make([]cloudprovider.GroupID, 0, len(resizes))
+	for _, resize := range resizes {
+		groups = append(groups, resize.Group)
+	}
+	a.readGroups(ctx, groups)
 	if a.options.ParallelScaleUp {
 		return a.resizeAll(ctx, resizes)
 	}

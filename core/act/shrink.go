@@ -108,8 +108,23 @@ type room struct {
 	closed report.Reason
 }
 
+// held says why the machine is not to be ended by choice; empty: it may.
+func (r *room) held(providerID string) string {
+	for i := range r.state.Instances {
+		if r.state.Instances[i].ID == providerID {
+			return r.state.Instances[i].Held
+		}
+	}
+	return ""
+}
+
 // allowed sorts out the candidates that the newest data speaks against. Of a group that goes as a whole only, all go or none.
 func (a *Actuator) allowed(ctx context.Context, candidates []scaledown.Candidate) (going []scaledown.Candidate, refused []report.NodeVerdict) {
+	groups := make([]cloudprovider.GroupID, 0, len(candidates))
+	for _, candidate := range candidates {
+		groups = append(groups, candidate.Removal.Group)
+	}
+	a.readGroups(ctx, groups)
 	rooms := map[cloudprovider.GroupID]*room{}
 	for _, candidate := range candidates {
 		id := candidate.Removal.Group
@@ -156,8 +171,37 @@ func (a *Actuator) roomOf(ctx context.Context, id cloudprovider.GroupID) *room {
 		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("reading the size of node group %q: %v", id, err)}}
 	case state.Suspended != "":
 		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("node group %q is suspended: %s", id, state.Suspended)}}
+	case state.Held != "":
+		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("node group %q is not shrunk: %s", id, state.Held)}}
+	}
+	if why := a.speaksAgainst(ctx, group); why != "" {
+		return &room{closed: report.UnexpectedError{Error: fmt.Sprintf("node group %q is not shrunk: %s", id, why)}}
 	}
 	return &room{state: state, deleting: deleting, left: state.Target - deleting - state.Min}
+}
+
+// speaksAgainst says what the cloud is at in the group that its nodes should stay for; empty: nothing.
+func (a *Actuator) speaksAgainst(ctx context.Context, group cloudprovider.NodeGroup) string {
+	checker, ok := group.(cloudprovider.ShrinkChecker)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
+	defer cancel()
+	return checker.CheckShrink(ctx)
+}
+
+// readGroups lets the cloud read several groups at once that are each about to be read or written to.
+func (a *Actuator) readGroups(ctx context.Context, groups []cloudprovider.GroupID) {
+	reader, ok := a.cloud.(cloudprovider.GroupReader)
+	slices.Sort(groups)
+	groups = slices.Compact(groups)
+	if !ok || len(groups) < 2 { // one alone is read when its turn comes
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.options.CloudTimeout)
+	defer cancel()
+	reader.ReadGroups(ctx, groups)
 }
 
 // deleting counts the removals of the group that the cloud has not accepted yet.
@@ -187,6 +231,8 @@ func (a *Actuator) objection(candidate scaledown.Candidate, group *room) report.
 		return report.UnexpectedError{Error: "its old deletion taint could not be taken away yet"}
 	case group.closed != nil:
 		return group.closed
+	case group.held(what.ProviderID) != "":
+		return report.UnexpectedError{Error: "its machine is not to be ended: " + group.held(what.ProviderID)}
 	case group.left <= 0, candidate.Atomic && group.left < group.wanted:
 		why := report.NodeGroupMinSizeReached{Size: group.state.Target, Deleting: group.deleting, Min: group.state.Min}
 		a.refuse(KeepBounds, what.Node, why.String())

@@ -197,6 +197,16 @@ func TestTheMinimumIsCheckedOnTheNewestDataBeforeTheTaint(t *testing.T) {
 			view:    cloudprovider.GroupState{Target: 4, Suspended: "Terminate"},
 			refused: map[string]report.Code{"n1": report.CodeUnexpectedError, "n2": report.CodeUnexpectedError},
 		},
+		"a group that is not to be shrunk for now": {
+			view:    cloudprovider.GroupState{Target: 4, Held: "it is being updated"},
+			refused: map[string]report.Code{"n1": report.CodeUnexpectedError, "n2": report.CodeUnexpectedError},
+		},
+		"a machine that is not to be ended": {
+			view: cloudprovider.GroupState{Target: 4, Instances: []cloudprovider.Instance{
+				{ID: node("n1").Build().Spec.ProviderID, Held: "it is in standby"}, {ID: node("n2").Build().Spec.ProviderID},
+			}},
+			started: []string{"n2"}, refused: map[string]report.Code{"n1": report.CodeUnexpectedError},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, defaults())

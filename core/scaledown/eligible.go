@@ -30,7 +30,7 @@ func (u *update) candidates() []candidate {
 			u.keep(node, why)
 			continue
 		}
-		u.destinations[node.Name] = true
+		u.destinations[node.Name] = !u.isDoomed(node)
 		if why := u.overlooked(node, unknown[node.Name]); why != nil {
 			u.keep(node, why)
 			continue
@@ -67,6 +67,12 @@ func (u *update) outside(node *corev1.Node) report.Reason {
 	return nil
 }
 
+// isDoomed tells whether the cloud is about to end the node's machine by itself, without draining the node.
+func (u *update) isDoomed(node *corev1.Node) bool {
+	g := u.groupOf(node)
+	return g != nil && g.doomed[node.Spec.ProviderID] != ""
+}
+
 // overlooked says why the node is no candidate although it may take pods in; nil: it is one.
 func (u *update) overlooked(node *corev1.Node, unknown error) report.Reason {
 	if unknown != nil {
@@ -81,6 +87,8 @@ func (u *update) overlooked(node *corev1.Node, unknown error) report.Reason {
 		return report.UnexpectedError{Error: "its node group " + string(id) + " could not be described"}
 	case g.size <= g.Min:
 		return report.AtMinSizeBefore{Target: g.size, Min: g.Min}
+	case g.held[node.Spec.ProviderID] != "":
+		return report.UnexpectedError{Error: "its machine is not to be ended: " + g.held[node.Spec.ProviderID]}
 	}
 	if rest := u.localCoolDown(g); rest != nil {
 		return *rest

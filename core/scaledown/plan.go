@@ -212,6 +212,8 @@ type group struct {
 	target, size, deleting int
 	// trouble says why the group must not be written to; empty: it may.
 	trouble string
+	// held and doomed say, by provider id, why a machine is not to be ended and why the cloud is about to end it by itself.
+	held, doomed map[string]string
 }
 
 func (p *Planner) newUpdate(in In) *update {
@@ -255,6 +257,18 @@ func (u *update) addGroup(seen observation.Group) {
 		g.trouble = "its node group is " + g.state.SetAside.String()
 	case seen.Suspended != "":
 		g.trouble = "its node group is suspended: " + seen.Suspended
+	case seen.Held != "":
+		g.trouble = "its node group is not shrunk: " + seen.Held
+	}
+	g.held, g.doomed = map[string]string{}, map[string]string{}
+	for i := range seen.Instances {
+		instance := &seen.Instances[i]
+		if instance.Held != "" {
+			g.held[instance.ID] = instance.Held
+		}
+		if instance.Doomed != "" {
+			g.doomed[instance.ID] = instance.Doomed
+		}
 	}
 	u.byID[string(seen.ID)] = g
 }

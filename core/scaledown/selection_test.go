@@ -534,6 +534,7 @@ func TestAGroupInTroubleIsNotShrunk(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"stale":     func(w *world) { w.seen = func(o *observation.Observation) { o.Groups[0].Stale = cmpErr("throttled") } },
 		"suspended": func(w *world) { w.seen = func(o *observation.Observation) { o.Groups[0].Suspended = "Terminate" } },
+		"held":      func(w *world) { w.seen = func(o *observation.Observation) { o.Groups[0].Held = "it is being updated" } },
 		"set aside": func(w *world) {
 			w.state = func(s *clusterstate.State) { s.Groups[0].SetAside = &report.GroupSetAside{Error: "denied"} }
 		},
@@ -546,6 +547,31 @@ func TestAGroupInTroubleIsNotShrunk(t *testing.T) {
 				t.Errorf("unneeded %q, going %q, verdict %v", unneeded(p), going(p), verdicts(p)["n"])
 			}
 		})
+	}
+}
+
+func TestAMachineThatIsHeldStaysAndMayTakePodsIn(t *testing.T) {
+	w := world{
+		nodes: []simtest.NodeBuilder{node("held", "1000m"), node("n", "1000m")}, pods: []simtest.PodBuilder{pod("p", "400m", "n")},
+		options: map[cloudprovider.GroupID]func(*observation.GroupOptions){"g": noWait},
+		seen:    func(o *observation.Observation) { o.Groups[0].Instances[0].Held = "it is in standby" },
+	}
+	p := plan(t, newPlanner(t, defaults()), w, start)
+	if going(p) != "/n" || codes(p)["held"] != report.CodeUnexpectedError {
+		t.Errorf("going %q, verdict %v", going(p), verdicts(p)["held"])
+	}
+}
+
+func TestNothingIsMovedToAMachineThatTheCloudIsAboutToEnd(t *testing.T) {
+	w := world{
+		nodes:   []simtest.NodeBuilder{node("doomed", "1000m"), node("n", "1000m")},
+		pods:    []simtest.PodBuilder{pod("p", "400m", "n"), pod("q", "400m", "doomed")},
+		options: map[cloudprovider.GroupID]func(*observation.GroupOptions){"g": noWait},
+		seen:    func(o *observation.Observation) { o.Groups[0].Instances[0].Doomed = "it is unhealthy" },
+	}
+	p := plan(t, newPlanner(t, defaults()), w, start)
+	if going(p) != "/doomed" || codes(p)["n"] != report.CodeNoPlaceToMovePods {
+		t.Errorf("going %q, verdict %v", going(p), verdicts(p)["n"])
 	}
 }
 
