@@ -37,6 +37,7 @@ func actions() map[actionName]action {
 	return map[actionName]action{
 		{AutoScaling, "DescribeAutoScalingGroups"}:           {run: describeAutoScalingGroups},
 		{AutoScaling, "DescribeAutoScalingInstances"}:        {run: describeAutoScalingInstances},
+		{AutoScaling, "DescribeInstanceRefreshes"}:           {run: describeInstanceRefreshes},
 		{AutoScaling, "DescribeLaunchConfigurations"}:        {run: describeLaunchConfigurations},
 		{AutoScaling, "DescribeScalingActivities"}:           {run: describeScalingActivities},
 		{AutoScaling, "DescribeTags"}:                        {run: describeTags},
@@ -82,6 +83,7 @@ func unknownAction(r request) error {
 		return failure(http.StatusBadRequest, "UnknownOperationException", "")
 	case EC2:
 		return failure(http.StatusBadRequest, "InvalidAction", "The action %s is not valid for this web service.", r.action)
+	default:
+		return failure(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s.", r.action, r.params.value("Version"))
 	}
-	return failure(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s.", r.action, r.params.value("Version"))
 }

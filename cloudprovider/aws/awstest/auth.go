@@ -89,7 +89,9 @@ func refuse(s Service, why refusal, message string) error {
 			status, message = http.StatusBadRequest, "Request has expired."
 		case forbidden:
 			message = "You are not authorized to perform this operation. " + message
+		default:
 		}
+	default:
 	}
 	if why == incomplete && s != EKS {
 		status = http.StatusBadRequest

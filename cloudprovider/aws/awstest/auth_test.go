@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
@@ -23,7 +24,11 @@ func (r *rig) ask(ctx context.Context) map[awstest.Service]error {
 	_, asgErr := r.asg.DescribeAutoScalingGroups(ctx, nil)
 	_, ec2Err := r.ec2.DescribeAvailabilityZones(ctx, nil)
 	_, stsErr := r.sts.GetCallerIdentity(ctx, nil)
-	return map[awstest.Service]error{awstest.AutoScaling: asgErr, awstest.EC2: ec2Err, awstest.STS: stsErr}
+	_, eksErr := r.nodegroup(ctx, "c", "ng")
+	_, pricingErr := pricing.NewFromConfig(r.cfg).GetProducts(ctx, priceQuery("instanceType", "m5.large"))
+	return map[awstest.Service]error{
+		awstest.AutoScaling: asgErr, awstest.EC2: ec2Err, awstest.STS: stsErr, awstest.EKS: eksErr, awstest.Pricing: pricingErr,
+	}
 }
 
 func TestEachServiceRefusesBadCredentialsInItsOwnWay(t *testing.T) {
@@ -37,21 +42,25 @@ func TestEachServiceRefusesBadCredentialsInItsOwnWay(t *testing.T) {
 	}{
 		"expired": {func(r *rig) { r.SetCredentials(awstest.CredentialsExpired) }, map[awstest.Service]refusal{
 			awstest.AutoScaling: {403, "ExpiredToken"}, awstest.EC2: {400, "RequestExpired"}, awstest.STS: {403, "ExpiredToken"},
+			awstest.EKS: {403, "ExpiredTokenException"}, awstest.Pricing: {400, "ExpiredTokenException"},
 		}},
 		"invalid": {func(r *rig) { r.SetCredentials(awstest.CredentialsInvalid) }, map[awstest.Service]refusal{
 			awstest.AutoScaling: {403, "InvalidClientTokenId"}, awstest.EC2: {401, "AuthFailure"}, awstest.STS: {403, "InvalidClientTokenId"},
+			awstest.EKS: {403, "UnrecognizedClientException"}, awstest.Pricing: {400, "UnrecognizedClientException"},
 		}},
 		"another region": {func(r *rig) {
 			r.cfg.Region = "eu-west-1"
 			r.asg, r.ec2, r.sts = autoscaling.NewFromConfig(r.cfg), ec2.NewFromConfig(r.cfg), sts.NewFromConfig(r.cfg)
 		}, map[awstest.Service]refusal{
 			awstest.AutoScaling: {403, "SignatureDoesNotMatch"}, awstest.EC2: {401, "AuthFailure"}, awstest.STS: {403, "SignatureDoesNotMatch"},
+			awstest.EKS: {403, "InvalidSignatureException"}, awstest.Pricing: {400, "InvalidSignatureException"},
 		}},
 		"no signature": {func(r *rig) {
 			r.cfg.Credentials = aws.AnonymousCredentials{}
 			r.asg, r.ec2, r.sts = autoscaling.NewFromConfig(r.cfg), ec2.NewFromConfig(r.cfg), sts.NewFromConfig(r.cfg)
 		}, map[awstest.Service]refusal{
 			awstest.AutoScaling: {403, "MissingAuthenticationToken"}, awstest.EC2: {403, "MissingAuthenticationToken"}, awstest.STS: {403, "MissingAuthenticationToken"},
+			awstest.EKS: {403, "MissingAuthenticationTokenException"}, awstest.Pricing: {400, "MissingAuthenticationTokenException"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +80,7 @@ func TestOnlyTheConfiguredAccessKeyIsKnown(t *testing.T) {
 
 func TestDeniedActionsAreRefusedUntilTheyAreAllowedAgain(t *testing.T) {
 	r := newRig(t)
+	r.mustPut(t, awstest.Nodegroup{Cluster: "c", Name: "ng"})
 	r.Deny("autoscaling:DescribeAutoScalingGroups", "ec2:*", "sts:*")
 	got := r.ask(t.Context())
 	wantCode(t, got[awstest.AutoScaling], 403, "AccessDenied")

@@ -2,6 +2,7 @@ package awstest_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
@@ -209,5 +211,76 @@ func TestMetadataNeedsATokenThatIsStillGood(t *testing.T) {
 	client = r.metadata()
 	if err := ask(t.Context()); err == nil {
 		t.Error("an answer although tokens are off and needed")
+	}
+}
+
+func TestTheDefaultChainFindsEachSource(t *testing.T) {
+	const assumed = "arn:aws:sts::111122223333:assumed-role/scaler/"
+	profile := func(t *testing.T, text string) string {
+		t.Helper()
+		name := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for name, tc := range map[string]struct {
+		env  func(*testing.T, *rig) map[string]string
+		want string
+	}{
+		"keys in the environment": {func(*testing.T, *rig) map[string]string {
+			return map[string]string{"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
+		}, "arn:aws:sts::111122223333:assumed-role/cluster-autoscaler/session"},
+		"a ServiceAccount token": {func(t *testing.T, _ *rig) map[string]string {
+			return map[string]string{"AWS_ROLE_ARN": roleARN, "AWS_WEB_IDENTITY_TOKEN_FILE": tokenFile(t, "token"), "AWS_ROLE_SESSION_NAME": "irsa"}
+		}, assumed + "irsa"},
+		"a profile that assumes a role": {func(t *testing.T, _ *rig) map[string]string {
+			return map[string]string{"AWS_CONFIG_FILE": profile(t, "[default]\nrole_arn="+roleARN+"\nsource_profile=base\nrole_session_name=profile\n"+
+				"[profile base]\naws_access_key_id=AKIDEXAMPLE\naws_secret_access_key=secret\n")}
+		}, assumed + "profile"},
+		"a pod identity association": {func(t *testing.T, r *rig) map[string]string {
+			return map[string]string{
+				"AWS_CONTAINER_CREDENTIALS_FULL_URI": r.URL() + "/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": tokenFile(t, "pod"),
+			}
+		}, assumed + "eks-cluster-autoscaler"},
+		"the machine's role": {func(_ *testing.T, r *rig) map[string]string {
+			return map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": r.URL(), "AWS_EC2_METADATA_DISABLED": "false"}
+		}, assumed + "i-0a1b2c3d4e5f60718"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.PutRole(awstest.Role{ARN: roleARN})
+			r.SetContainerCredentials(&awstest.ContainerRole{RoleARN: roleARN, Token: "pod"})
+			r.SetMetadata(&awstest.InstanceMetadata{RoleARN: roleARN})
+			nowhere := filepath.Join(t.TempDir(), "none")
+			env := map[string]string{
+				"AWS_ENDPOINT_URL": r.URL(), "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": nowhere,
+				"AWS_SHARED_CREDENTIALS_FILE": nowhere, "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_CA_BUNDLE": "",
+			}
+			maps.Copy(env, tc.env(t, r))
+			for key, value := range env {
+				t.Setenv(key, value)
+			}
+			// The SDK's own STS client of the chain knows nothing of AWS_ENDPOINT_URL.
+			here := func(o *sts.Options) { o.BaseEndpoint = aws.String(r.URL()) }
+			cfg, err := config.LoadDefaultConfig(t.Context(), config.WithHTTPClient(r.cfg.HTTPClient), config.WithRetryer(r.cfg.Retryer),
+				config.WithAssumeRoleCredentialOptions(func(o *stscreds.AssumeRoleOptions) {
+					if c, ok := o.Client.(*sts.Client); ok {
+						o.Client = sts.New(c.Options(), here)
+					}
+				}),
+				config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) {
+					if c, ok := o.Client.(*sts.Client); ok {
+						o.Client = sts.New(c.Options(), here)
+					}
+				}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := must[*sts.GetCallerIdentityOutput](t)(sts.NewFromConfig(cfg).GetCallerIdentity(t.Context(), nil))
+			if got := aws.ToString(out.Arn); got != tc.want {
+				t.Errorf("caller %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

@@ -45,8 +45,9 @@ func throttled(s Service) *apiError {
 		return &apiError{status: http.StatusBadRequest, code: "ThrottlingException", message: "Rate exceeded"}
 	case Metadata, ContainerCredentials:
 		return &apiError{status: http.StatusTooManyRequests, code: "TooManyRequests", message: "Too Many Requests"}
+	default:
+		return &apiError{status: http.StatusBadRequest, code: "Throttling", message: "Rate exceeded"}
 	}
-	return &apiError{status: http.StatusBadRequest, code: "Throttling", message: "Rate exceeded"}
 }
 
 // broken is how the service answers with a 5xx status.

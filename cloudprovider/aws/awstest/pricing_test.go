@@ -203,7 +203,8 @@ func TestOfferingsTellWhichZonesHaveAType(t *testing.T) {
 	r.mustSetDesired(t, 1)
 	r.clock.Step(10 * time.Second)
 	events := r.Events()
-	if last := events[len(events)-1]; last.Detail != awstest.LaunchFailure("Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1b). Launching EC2 instance failed.").Text() {
+	want := "Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1b). Launching EC2 instance failed."
+	if last := events[len(events)-1]; last.Detail != want {
 		t.Errorf("launch where the type isn't offered: %+v", last)
 	}
 }

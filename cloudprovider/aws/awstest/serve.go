@@ -52,8 +52,9 @@ func (c *call) invalid(format string, args ...any) error {
 		return failure(http.StatusBadRequest, "InvalidParameterValue", format, args...)
 	case Pricing, EKS:
 		return failure(http.StatusBadRequest, "InvalidParameterException", format, args...)
+	default:
+		return validation(format, args...)
 	}
-	return validation(format, args...)
 }
 
 // begin notes the state of a group before a write changes it.

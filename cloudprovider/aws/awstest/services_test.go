@@ -87,7 +87,10 @@ func TestEachPermissionCanBeDeniedByItself(t *testing.T) {
 	denials := map[string]struct {
 		status int
 		code   string
-	}{"autoscaling": {403, "AccessDenied"}, "ec2": {403, "UnauthorizedOperation"}, "eks": {403, "AccessDeniedException"}, "pricing": {400, "AccessDeniedException"}, "sts": {403, "AccessDenied"}}
+	}{
+		"autoscaling": {403, "AccessDenied"}, "ec2": {403, "UnauthorizedOperation"}, "eks": {403, "AccessDeniedException"},
+		"pricing": {400, "AccessDeniedException"}, "sts": {403, "AccessDenied"},
+	}
 	for name, call := range r.plainCalls() {
 		if err := call(t.Context()); err != nil {
 			t.Errorf("%s while allowed: %v", name, err)
@@ -155,7 +158,9 @@ func TestAnErrorMayCarryFurtherHeadersAndTheNodeGroupErrorAType(t *testing.T) {
 	}})
 	_, err := r.nodegroup(t.Context(), "c", "ng")
 	wantCode(t, err, 404, "ResourceNotFoundException")
-	r.Inject(awstest.Fault{Service: awstest.EKS, Effect: awstest.ErrorAnswer{Status: 429, Code: "TooManyRequestsException", Message: "m", Header: map[string]string{"X-Amz-Retry-After": "1500"}}})
+	r.Inject(awstest.Fault{Service: awstest.EKS, Effect: awstest.ErrorAnswer{
+		Status: 429, Code: "TooManyRequestsException", Message: "m", Header: map[string]string{"X-Amz-Retry-After": "1500"},
+	}})
 	_, err = r.nodegroup(t.Context(), "c", "ng")
 	var response *smithyhttp.ResponseError
 	if !errors.As(err, &response) || response.Response.Header.Get("X-Amz-Retry-After") != "1500" {

@@ -89,6 +89,8 @@ type groupView struct {
 	deleting bool
 	machines []*machine
 	warm     []*machine
+	// refreshing is how many instances an instance refresh has yet to replace.
+	refreshing int
 }
 
 // endedServersAreListedFor is how long EC2 lists a machine that is gone.
@@ -234,7 +236,7 @@ func (w *world) commit() {
 			delete(groups, name)
 			continue
 		}
-		groups[name] = &groupView{Group: g.Group, arn: g.arn, created: g.created, deleting: g.deleting, machines: slices.Clone(g.machines), warm: slices.Clone(g.warm)}
+		groups[name] = &groupView{Group: g.Group, arn: g.arn, created: g.created, deleting: g.deleting, machines: slices.Clone(g.machines), warm: slices.Clone(g.warm), refreshing: len(g.refresh)}
 	}
 	clear(w.dirty)
 	if last.at.Equal(w.now) {
