@@ -42,6 +42,30 @@ func (l priceList) price(kind, name string) (float64, error) {
 	return price, nil
 }
 
+// groupPrices is a cloud whose groups buy alike machines in different ways.
+type groupPrices struct {
+	priceList
+	groups map[cloudprovider.GroupID]float64
+}
+
+func (g groupPrices) GroupPricePerHour(group cloudprovider.GroupID, node *corev1.Node) (float64, error) {
+	if price, ok := g.groups[group]; ok {
+		return price, nil
+	}
+	return g.NodePricePerHour(node)
+}
+
+func TestAlikeMachinesCostWhatTheirGroupPays(t *testing.T) {
+	cloud := groupPrices{
+		priceList: priceList{of: map[string]float64{"plain": 10, "spot": 10, "work": 5, "ballast": 1}}, groups: map[cloudprovider.GroupID]float64{"spot": 3},
+	}
+	question := expander.Question{Options: []expander.Option{machines("plain", 1, "4"), machines("spot", 1, "4")}, ClusterNodes: 10}
+	choice := chainOf(t, expander.Sources{Cloud: cloud}, config.ExpanderPrice).Choose(t.Context(), question)
+	if got := told(question, choice).Took; got != "spot" {
+		t.Errorf("took %q, want spot", got)
+	}
+}
+
 // machines is an option of so many machines of a size for one pod called "work".
 func machines(group string, nodes int, cpu string) expander.Option {
 	return expander.Option{

@@ -2,6 +2,7 @@ package prices_test
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +276,17 @@ factors:
 	}
 	if _, err := prices.ParseOverrides(nil); err != nil {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestTheExampleOfAnOverrideFileCanBeRead(t *testing.T) {
+	text, err := os.ReadFile("../../../../deploy/aws/price-overrides.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := desk(t, string(text)).Quote(prices.Offer{Type: "m5.large", System: prices.Linux, Market: prices.OnDemand, Group: "reserved-a"}, nil)
+	if err != nil || q != (prices.Quote{Source: prices.FromFile}) {
+		t.Errorf("a reserved machine costs %v, %v", q, err)
 	}
 }
 
