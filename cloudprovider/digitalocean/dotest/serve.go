@@ -193,6 +193,13 @@ func (w *world) countOf(poolID string) int {
 	return 0
 }
 
+func (w *world) liveOf(poolID string) int {
+	if p := w.pool(poolID); p != nil {
+		return len(p.live())
+	}
+	return 0
+}
+
 func (f *failure) answer(call *Call) answer {
 	return answer{status: f.status, id: f.id, body: map[string]string{"id": f.id, "message": f.message, "request_id": call.RequestID}}
 }
