@@ -124,10 +124,12 @@ func (a *Autoscaler) RunOnce(ctx context.Context) (report.Report, error) {
 	a.young = nil
 	seen, err := a.observe(ctx)
 	if err != nil {
+		a.teller.TellNotices(a.cloudNotices())
 		return report.Report{}, err
 	}
-	told := report.Report{At: seen.At, GroupErrors: seen.GroupErrors, Features: features(seen), MaxNodesTotal: a.options.Limits.MaxNodes}
+	told := report.Report{At: seen.At, GroupErrors: seen.GroupErrors, Features: features(seen), MaxNodesTotal: a.options.Limits.MaxNodes, Notices: a.cloudNotices()}
 	if why := a.nothingToWorkWith(seen); why != "" {
+		a.teller.TellNotices(told.Notices)
 		a.teller.Idle(ctx, seen.At, why, a.clock.Now().Sub(a.started))
 		return told, nil
 	}
@@ -171,6 +173,19 @@ func (a *Autoscaler) observe(ctx context.Context) (observation.Observation, erro
 		klog.FromContext(ctx).Error(err, "Cannot tidy up what an earlier process has left behind")
 	}
 	return seen, nil
+}
+
+// cloudNotices are what came up in the cloud since the iteration before.
+func (a *Autoscaler) cloudNotices() []report.Notice {
+	notifier, ok := a.cloud.(cloudprovider.Notifier)
+	if !ok {
+		return nil
+	}
+	var notices []report.Notice
+	for _, n := range notifier.Notices() {
+		notices = append(notices, report.Notice{Group: n.Group, Reason: n.Reason, Message: n.Message, Normal: n.Normal})
+	}
+	return notices
 }
 
 // nothingToWorkWith says why an iteration ends early with --scale-up-from-zero=false; empty: it does not (loop-and-scale-up 1.4.3).
@@ -311,7 +326,7 @@ func features(seen observation.Observation) []report.Feature {
 
 // withSettings adds what the expanders are configured by.
 func withSettings(told report.Report, settings expander.Settings) report.Report {
-	told.Notices = settings.Notices
+	told.Notices = append(told.Notices, settings.Notices...)
 	told.Features = append(told.Features, settings.Features...)
 	slices.SortStableFunc(told.Features, func(a, b report.Feature) int { return cmp.Compare(a.Name, b.Name) })
 	return told

@@ -98,6 +98,25 @@ func (t *Teller) Tell(ctx context.Context, r report.Report, memory Memory) {
 	t.write(ctx, &memory)
 }
 
+// TellNotices tells what came up where no report follows.
+func (t *Teller) TellNotices(notices []report.Notice) {
+	t.recorder.Record(status.NoticeEvents(notices)...)
+	t.logNotices(notices)
+}
+
+func (t *Teller) logNotices(notices []report.Notice) {
+	for _, notice := range notices {
+		about := []any{"reason", notice.Reason, "text", notice.Message}
+		if notice.ConfigMap != (report.ObjectRef{}) {
+			about = append(about, "object", klog.KRef(notice.ConfigMap.Namespace, notice.ConfigMap.Name))
+		}
+		if notice.Group != "" {
+			about = append(about, "nodeGroup", notice.Group)
+		}
+		t.logger.Info("Notice", about...)
+	}
+}
+
 // tellSetAside tells of groups that have newly been set aside: by an event and a line of the log.
 func (t *Teller) tellSetAside(before status.Document) {
 	for _, aside := range status.NewlySetAside(before, t.document) {
@@ -122,9 +141,7 @@ func (t *Teller) log(r report.Report) {
 			t.logger.Error(outcome.Err, "Cannot resize node group", "nodeGroup", outcome.Group, "from", outcome.From, "to", outcome.To)
 		}
 	}
-	for _, notice := range slices.Concat(r.Notices, r.ScaleUp.Notices) {
-		t.logger.Info("Notice", "reason", notice.Reason, "object", klog.KRef(notice.ConfigMap.Namespace, notice.ConfigMap.Name), "text", notice.Message)
-	}
+	t.logNotices(slices.Concat(r.Notices, r.ScaleUp.Notices))
 	for _, err := range r.Errors {
 		t.logger.Error(err, "A step of the iteration failed")
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	PlainGroups bool
 }
 
-// Cloud is an in-memory cloud. It implements CloudProvider, InstanceChecker, GPULabeler, BookkeepingLabeler, Pricer and Limiter;
+// Cloud is an in-memory cloud. It implements CloudProvider, InstanceChecker, GPULabeler, BookkeepingLabeler, Pricer, Limiter and Notifier;
 // its groups implement NodeGroup and, unless Options.PlainGroups is set, AtomicIncreaser, ForceDeleter and GroupCreator. Nothing in it blocks, runs by
 // itself or reads another clock than the given one. All methods may be called concurrently.
 type Cloud struct {
@@ -60,6 +60,7 @@ type Cloud struct {
 	faults  []*Fault
 	writes  []Write
 	failing map[cloudprovider.GroupID]time.Time // since when groups could not be described
+	notices []cloudprovider.Notice              // that nobody has asked for yet
 }
 
 var (
@@ -69,6 +70,7 @@ var (
 	_ cloudprovider.BookkeepingLabeler = (*Cloud)(nil)
 	_ cloudprovider.Pricer             = (*Cloud)(nil)
 	_ cloudprovider.Limiter            = (*Cloud)(nil)
+	_ cloudprovider.Notifier           = (*Cloud)(nil)
 )
 
 // New makes a cloud with the given groups whose targets are met from the start. The error joins all that is wrong with them.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -135,48 +136,68 @@ func (r *Registry) timeOut(gs GroupState, group observation.Group) []report.Requ
 // newFailures finds the instances that failed since the last iteration, backs the group off for them and takes them off the open
 // request (loop-and-scale-up 2.6a). It does so whoever asked for them: the cloud fails our next request as it failed that one.
 func (r *Registry) newFailures(gs GroupState) []report.FailedInstances {
+	m := r.memory(gs.Group)
+	fresh := m.freshFailures(gs)
+	units := 0
+	for _, f := range fresh {
+		units += f.units
+	}
+	if m.request != nil {
+		m.reduce(units)
+	}
+	news := make([]report.FailedInstances, 0, len(fresh))
+	for _, f := range fresh {
+		r.shortage(gs.Group, f.places, failure{class: f.Class, code: f.Code, message: f.Message(), notBefore: f.until}, r.seen.At)
+		news = append(news, f.FailedInstances)
+	}
+	return news
+}
+
+// failing are instances that failed for one reason.
+type failing struct {
+	report.FailedInstances
+	units  int
+	places []nodeinfos.Place // ascending, each once
+	until  time.Time         // before which the cloud says that another try is in vain; zero: it doesn't say
+}
+
+// freshFailures are the failures that were not there in the last iteration, by code and class.
+func (m *memory) freshFailures(gs GroupState) []*failing {
 	type kind struct {
 		code  string
 		class cloudprovider.ErrorClass
 	}
-	m := r.memory(gs.Group)
-	failing := make(map[string]bool, len(gs.Failed))
-	fresh, places := map[kind]*report.FailedInstances{}, map[kind][]nodeinfos.Place{}
-	units := 0
+	known := make(map[string]bool, len(gs.Failed))
+	kinds := map[kind]*failing{}
 	for _, instance := range gs.Failed {
-		failing[instance.ID] = true
+		known[instance.ID] = true
 		if m.failing[instance.ID] {
 			continue
 		}
 		k := kind{instance.Error.Code, instance.Error.Class}
-		if fresh[k] == nil {
-			fresh[k] = &report.FailedInstances{Group: gs.Group, Class: k.class, Code: k.code}
+		f := kinds[k]
+		if f == nil {
+			f = &failing{FailedInstances: report.FailedInstances{Group: gs.Group, Class: k.class, Code: k.code}}
+			kinds[k] = f
 		}
-		fresh[k].Count++
-		units += m.weights.ofInstance(instance)
-		places[k] = append(places[k], nodeinfos.Place{Zone: instance.Zone, Type: instance.Type})
-		fresh[k].Messages = append(fresh[k].Messages, instance.Error.Message)
+		f.Count++
+		f.units += m.weights.ofInstance(instance)
+		f.places = append(f.places, nodeinfos.Place{Zone: instance.Zone, Type: instance.Type})
+		f.Messages = append(f.Messages, instance.Error.Message)
+		if instance.Error.Until.After(f.until) {
+			f.until = instance.Error.Until
+		}
 	}
-	m.failing = failing
-
-	news := make([]report.FailedInstances, 0, len(fresh))
-	for _, f := range fresh {
+	m.failing = known
+	for _, f := range kinds {
 		slices.Sort(f.Messages)
 		f.Messages = slices.Compact(f.Messages)
-		news = append(news, *f)
-	}
-	slices.SortFunc(news, func(a, b report.FailedInstances) int {
-		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Class, b.Class))
-	})
-	if m.request != nil {
-		m.reduce(units)
-	}
-	for _, f := range news {
-		at := places[kind{f.Code, f.Class}]
-		slices.SortFunc(at, func(a, b nodeinfos.Place) int {
+		slices.SortFunc(f.places, func(a, b nodeinfos.Place) int {
 			return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Type, b.Type))
 		})
-		r.shortage(gs.Group, slices.Compact(at), failure{class: f.Class, code: f.Code, message: f.Message()}, r.seen.At)
+		f.places = slices.Compact(f.places)
 	}
-	return news
+	return slices.SortedFunc(maps.Values(kinds), func(a, b *failing) int {
+		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Class, b.Class))
+	})
 }

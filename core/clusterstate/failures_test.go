@@ -457,3 +457,25 @@ func TestWithdrawnPlacesThatWereLostAreNotTakenOffWhatIsUpcoming(t *testing.T) {
 		t.Errorf("upcoming %d, lost %d, target %d, want 1, 0 and 4", group.Upcoming, group.Lost, group.Target)
 	}
 }
+
+func TestTheCloudMayNameTheEarliestEndOfABackOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		until time.Time
+		want  time.Duration
+	}{
+		"none":   {time.Time{}, 5 * time.Minute},
+		"sooner": {after(time.Minute), 5 * time.Minute},
+		"later":  {after(30 * time.Minute), 30 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet("g", 0, 10, 0)
+			r := newRegistry()
+			f.group.Target = 2
+			f.failing(2, "quota", "no more")
+			f.machines[1].instance.Error.Until = test.until
+			if got := groupOf(r.Observe(see(t0, f)), f).Backoff; got == nil || !got.Until.Equal(after(test.want)) {
+				t.Errorf("back-off %+v, want until %s", got, after(test.want))
+			}
+		})
+	}
+}

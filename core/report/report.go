@@ -24,7 +24,7 @@ type Report struct {
 	GroupErrors []cloudprovider.GroupError
 	// Features are the sources and whether they can be read, by ascending name.
 	Features []Feature
-	// Notices are what came up about the expanders' settings before the rounds began; see also those of ScaleUp.
+	// Notices are what came up in the cloud and about the expanders' settings before the rounds began; see also those of ScaleUp.
 	Notices []Notice
 	// MaxNodesTotal is the limit on nodes of the whole cluster; 0: none.
 	MaxNodesTotal int
@@ -41,11 +41,23 @@ type Feature struct {
 
 // Notice is something that the operator has to know or put right. It is told when it comes up and not in every iteration while it lasts.
 type Notice struct {
-	// ConfigMap is what it is about, and gets an event; the zero value: there is only a line in the log.
+	// ConfigMap is what it is about; the zero value: the cluster as a whole, or Group.
 	ConfigMap ObjectRef
-	// Reason is the reason of the event; empty without one.
+	// Group is the node group that it is about; empty: none.
+	Group cloudprovider.GroupID
+	// Reason is the reason of the event; empty: there is only a line in the log.
 	Reason  string
 	Message string
+	// Normal is true for what is no trouble.
+	Normal bool
+}
+
+// Text is the message with the name of the group, if it is about one.
+func (n Notice) Text() string {
+	if n.Group == "" {
+		return n.Message
+	}
+	return "Group " + string(n.Group) + ": " + n.Message
 }
 
 // ObjectRef names an object of a namespace.

@@ -41,7 +41,7 @@ func (c *chronicle) tell(r report.Report, err error) {
 	}
 	c.last = r
 	for _, n := range slices.Concat(r.Notices, r.ScaleUp.Notices) {
-		c.w.tell(notice{c.about("Notice"), n.Reason, n.Message})
+		c.w.tell(notice{c.about("Notice"), n.Reason, n.Text()})
 	}
 	c.repaired(r.Repair)
 	c.grown(r.ScaleUp)

@@ -72,12 +72,12 @@ func cutTo(message string, limit int) string {
 // Events are all events that follow from the report, in the order of the rounds. What happens at moments of its own (taints, evictions,
 // the end of removals, the wish to grow a group) is told when it happens and is not among them.
 func Events(r report.Report) []Event {
-	events := append(noticeEvents(r.Notices), repairEvents(r.Repair)...)
+	events := append(NoticeEvents(r.Notices), repairEvents(r.Repair)...)
 	if !r.Cluster.Healthy {
 		// Always the same text, so that the same trouble is told once in a while and not in every iteration.
 		events = append(events, cluster(true, "ClusterUnhealthy", "Cluster is unhealthy"))
 	}
-	events = append(events, noticeEvents(r.ScaleUp.Notices)...)
+	events = append(events, NoticeEvents(r.ScaleUp.Notices)...)
 	events = append(events, degradationEvents(r.ScaleUp)...)
 	events = append(events, resizeEvents(r.ScaleUp)...)
 	return append(events, podEvents(r.ScaleUp)...)
@@ -88,17 +88,18 @@ func GroupSetAside(aside SetAside) Event {
 	return cluster(true, "NodeGroupSetAside", "Group %s is set aside: %s", aside.Name, aside.Error)
 }
 
-// noticeEvents are about ConfigMaps that say what the operator wants; notices about none have no event.
-func noticeEvents(notices []report.Notice) []Event {
+// NoticeEvents are about the ConfigMaps that notices name, else about the status; notices without a reason have no event.
+func NoticeEvents(notices []report.Notice) []Event {
 	var events []Event
 	for _, n := range notices {
-		if n.ConfigMap == (report.ObjectRef{}) {
+		if n.Reason == "" {
 			continue
 		}
-		events = append(events, Event{
-			Object:  Object{Kind: KindConfigMap, Namespace: n.ConfigMap.Namespace, Name: n.ConfigMap.Name, UID: n.ConfigMap.UID},
-			Warning: true, Reason: n.Reason, Message: Cut(n.Message),
-		})
+		event := Event{Object: Object{Kind: KindStatus}, Warning: !n.Normal, Reason: n.Reason, Message: Cut(n.Text())}
+		if n.ConfigMap != (report.ObjectRef{}) {
+			event.Object = Object{Kind: KindConfigMap, Namespace: n.ConfigMap.Namespace, Name: n.ConfigMap.Name, UID: n.ConfigMap.UID}
+		}
+		events = append(events, event)
 	}
 	return events
 }

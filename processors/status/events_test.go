@@ -70,6 +70,12 @@ func TestEventsOfAnIteration(t *testing.T) {
 				warning(onConfig, "PriorityConfigMapInvalid", strings.Repeat("x", 1021)+"..."), warning(onConfig, "PriorityConfigMapNotMatchedGroup", "gpu"),
 			},
 		},
+		"something comes up in the cloud": {
+			report: report.Report{Cluster: healthy, Notices: []report.Notice{
+				{Reason: "CloudLaunchFailed", Group: "blue", Message: "no such machine"}, {Reason: "CloudBack", Message: "it answers again", Normal: true},
+			}},
+			want: []status.Event{warning(onStatus, "CloudLaunchFailed", "Group blue: no such machine"), normal(onStatus, "CloudBack", "it answers again")},
+		},
 		"the search for room begins to take too long": {
 			report: up(report.ScaleUp{Degraded: &report.Degradation{Loops: 1, Unreached: 40}}),
 			want: []status.Event{warning(onStatus, "GracefulDegradationStarted", "The search for room for pending pods did not get through in time; "+
