@@ -96,8 +96,13 @@ type Memory struct {
 	denied map[string]bool
 }
 
-// Note enters how a call of an operation ended: the error code, or success.
+// Note enters how a call of an operation ended: the error code, or success. The success of a write says nothing about other groups, so that
+// it never counts as granted again.
 func (m *Memory) Note(operation, code string) Change {
+	action, used := Of(operation)
+	if !used {
+		return None
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch was := m.denied[operation]; {
@@ -107,7 +112,7 @@ func (m *Memory) Note(operation, code string) Change {
 		}
 		m.denied[operation] = true
 		return Missing
-	case code == "success" && was:
+	case code == "success" && was && !action.Writes():
 		delete(m.denied, operation)
 		return Granted
 	default:

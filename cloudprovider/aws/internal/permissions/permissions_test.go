@@ -142,7 +142,7 @@ func TestADenialIsNewsOnce(t *testing.T) {
 	var m permissions.Memory
 	var got []permissions.Change
 	for _, code := range []string{"success", "AccessDenied", "UnauthorizedOperation", "Throttling", "success", "success", "AccessDeniedException"} {
-		got = append(got, m.Note("SetDesiredCapacity", code))
+		got = append(got, m.Note("DescribeInstanceTypes", code))
 	}
 	want := []permissions.Change{
 		permissions.None, permissions.Missing, permissions.None, permissions.None, permissions.Granted, permissions.None, permissions.Missing,
@@ -152,5 +152,11 @@ func TestADenialIsNewsOnce(t *testing.T) {
 	}
 	if m.Note("DescribeImages", "AccessDenied") != permissions.Missing {
 		t.Error("operations are not told apart")
+	}
+	if m.Note("SetDesiredCapacity", "AccessDenied") != permissions.Missing || m.Note("SetDesiredCapacity", "success") != permissions.None {
+		t.Error("a write to another group has made up for a denied one")
+	}
+	if m.Note("GetCallerIdentity", "AccessDenied") != permissions.None {
+		t.Error("an operation that nothing needs counts")
 	}
 }
