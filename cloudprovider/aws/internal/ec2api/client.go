@@ -143,7 +143,8 @@ func (c *Client) Image(ctx context.Context, id string) (launch.Image, error) {
 	}
 	in := out.Images[0]
 	image := launch.Image{
-		Name: aws.ToString(in.Name), Windows: in.Platform == types.PlatformValuesWindows, Architecture: string(in.Architecture),
+		Name: aws.ToString(in.Name), Architecture: string(in.Architecture),
+		Windows:        strings.EqualFold(string(in.Platform), string(types.PlatformValuesWindows)), // AWS sends another case than the SDK says
 		Virtualization: string(in.VirtualizationType), RootDevice: aws.ToString(in.RootDeviceName),
 	}
 	for _, mapping := range in.BlockDeviceMappings {
