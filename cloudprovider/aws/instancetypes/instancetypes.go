@@ -62,6 +62,20 @@ func (t Type) LogicalGPUs() int {
 	return t.GPUs
 }
 
+// NeuronCores is how many cores the Neuron devices have in all, which follows from the family; 0: none, or not known.
+func (t Type) NeuronCores() int {
+	perDevice := 0
+	switch family := t.Family(); {
+	case strings.HasPrefix(family, "inf1"):
+		perDevice = 4
+	case strings.HasPrefix(family, "inf2"), strings.HasPrefix(family, "trn1"):
+		perDevice = 2
+	case strings.HasPrefix(family, "trn2"):
+		perDevice = 8
+	}
+	return perDevice * max(t.NeuronDevices, 0)
+}
+
 // List is an immutable set of instance types. The zero value is empty and usable; any number of goroutines may read it.
 type List struct {
 	asOf   string

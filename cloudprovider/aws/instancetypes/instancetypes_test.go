@@ -41,6 +41,18 @@ func TestTheBuiltinListHoldsTheKnownFactsOfEachKindOfType(t *testing.T) {
 	}
 }
 
+func TestTheFamilyTellsTheCoresOfNeuronDevices(t *testing.T) {
+	list, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"inf1.6xlarge": 16, "inf2.24xlarge": 12, "trn1.32xlarge": 32, "trn2.48xlarge": 128, "m5.large": 0, "dl1.24xlarge": 0} {
+		if got, ok := list.Lookup(name); !ok || got.NeuronCores() != want {
+			t.Errorf("%s: %d cores of %d devices, want %d", name, got.NeuronCores(), got.NeuronDevices, want)
+		}
+	}
+}
+
 func TestAllIsSortedAndACopy(t *testing.T) {
 	list, err := Builtin()
 	if err != nil {

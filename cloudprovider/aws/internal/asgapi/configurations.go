@@ -10,6 +10,7 @@ import (
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/faults"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/userdata"
 )
 
 // Configurations reads launch configurations by name; names that AWS doesn't know are left out. With an error nothing is returned.
@@ -42,7 +43,10 @@ func (c *Client) configurationPage(ctx context.Context, in *autoscaling.Describe
 }
 
 func convertConfiguration(in types.LaunchConfiguration) launch.Template {
-	template := launch.Template{InstanceType: aws.ToString(in.InstanceType), ImageID: aws.ToString(in.ImageId), Spot: aws.ToString(in.SpotPrice) != ""}
+	template := launch.Template{
+		InstanceType: aws.ToString(in.InstanceType), ImageID: aws.ToString(in.ImageId), Spot: aws.ToString(in.SpotPrice) != "",
+		UserData: userdata.Parse(aws.ToString(in.UserData)),
+	}
 	for _, mapping := range in.BlockDeviceMappings {
 		if mapping.Ebs != nil && mapping.Ebs.VolumeSize != nil {
 			template.Volumes = append(template.Volumes, launch.Volume{Device: aws.ToString(mapping.DeviceName), GiB: int64(*mapping.Ebs.VolumeSize)})

@@ -259,7 +259,7 @@ func (c *Cache) Machine(name string) (Machine, bool) {
 		return m, true
 	}
 	t, ok := c.builtin.Lookup(name)
-	return Machine{Type: t}, ok
+	return Machine{Type: t, NeuronCores: t.NeuronCores()}, ok
 }
 
 // Needs tells whether Fill has to be asked before Facts can answer about a launch source.
