@@ -58,9 +58,15 @@ func (w *world) balance(g *group) {
 	for _, z := range g.Zones {
 		loads = append(loads, load[z])
 	}
-	if slices.Max(loads)-slices.Min(loads) > 1 {
+	if slices.Max(loads)-slices.Min(loads) > 1 && g.canShrink(slices.Max(loads)) {
 		w.startLaunch(g, causeAt(w.now, "an instance was launched to aid in balancing the group's zones."))
 	}
+}
+
+// canShrink tells whether a zone with so many instances holds one that may be ended.
+func (g *group) canShrink(count int) bool {
+	load := g.load()
+	return slices.ContainsFunc(g.machines, func(m *machine) bool { return m.counts() && !m.Protected && load[m.Zone] == count })
 }
 
 // quiet tells whether no instance comes or goes.

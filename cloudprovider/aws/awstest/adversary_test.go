@@ -83,7 +83,6 @@ func TestZonesAreBalancedWithoutAskingWhoUsesTheMachines(t *testing.T) {
 			g.Initial = []awstest.InitialInstance{{Zone: zoneA}, {Zone: zoneA}, {Zone: zoneA}, {Zone: zoneA}}
 			tc.change(&g)
 			r.mustAdd(t, g)
-			before := len(r.ids("workers"))
 			for range 120 {
 				r.clock.Step(10 * time.Second)
 				r.Advance()
@@ -96,13 +95,6 @@ func TestZonesAreBalancedWithoutAskingWhoUsesTheMachines(t *testing.T) {
 				if e.Kind == awstest.EventEnding && e.Cause == awstest.CauseScaleIn {
 					ended++
 				}
-			}
-			if name == "protected machines stay" {
-				// The surplus that nobody may end stays, on either side.
-				if zones[zoneA] < 3 || before != 4 {
-					t.Errorf("zones %v", zones)
-				}
-				return
 			}
 			if diff := cmp.Diff(tc.want, zones); diff != "" || ended != tc.ended {
 				t.Errorf("%d ended, want %d; zones (-want +got):\n%s", ended, tc.ended, diff)

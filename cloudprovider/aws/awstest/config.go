@@ -16,7 +16,7 @@ type Config struct {
 	Account     string   // twelve digits; empty: 111122223333
 	Identity    string   // the ARN that GetCallerIdentity tells; empty: an assumed role of the account
 	Addr        string   // where Start listens, host:port; empty: a free port of 127.0.0.1
-	AccessKeyID string   // the only access key accepted; empty: any
+	AccessKeyID string   // the only access key accepted besides the temporary ones that were given out; empty: any
 	Seed        int64    // ids of instances, activities and requests follow from it
 
 	StaleHistory  time.Duration // how far back stale reads can look; 0: 5 minutes

@@ -2,6 +2,7 @@ package awstest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -331,5 +332,28 @@ func TestNetworkCardsAndProcessorsFollowFromTheType(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
+	}
+}
+
+func TestAcceleratedTypesTellWhatTheyHave(t *testing.T) {
+	r := newRig(t)
+	out := must[*ec2.DescribeInstanceTypesOutput](t)(r.ec2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{
+		InstanceTypes: []types.InstanceType{"g4ad.xlarge", "g6f.large", "inf1.2xlarge", "p4d.24xlarge"},
+	}))
+	amd, part, inf, big := out.InstanceTypes[0], out.InstanceTypes[1], out.InstanceTypes[2], out.InstanceTypes[3]
+	if got := aws.ToString(amd.GpuInfo.Gpus[0].Manufacturer); got != "AMD" {
+		t.Errorf("g4ad is made by %s", got)
+	}
+	if g := part.GpuInfo.Gpus[0]; aws.ToInt32(g.Count) != 0 || aws.ToInt32(g.LogicalGpuCount) != 1 || aws.ToFloat64(g.GpuPartitionSize) != 0.125 {
+		t.Errorf("part of a GPU: %+v", g)
+	}
+	if got := aws.ToInt32(inf.InferenceAcceleratorInfo.Accelerators[0].Count); got != 1 || aws.ToInt32(inf.NeuronInfo.NeuronDevices[0].CoreInfo.Count) != 4 {
+		t.Errorf("%d inference accelerators, %+v", got, inf.NeuronInfo)
+	}
+	if n := big.NetworkInfo; aws.ToInt32(n.MaximumNetworkCards) != 4 || aws.ToInt32(n.EfaInfo.MaximumEfaInterfaces) != 4 || len(n.NetworkCards) != 4 {
+		t.Errorf("network of p4d: %+v", n)
+	}
+	if !slices.Contains(big.SupportedUsageClasses, "capacity-block") || slices.Contains(amd.SupportedUsageClasses, "capacity-block") {
+		t.Errorf("usage classes %v and %v", big.SupportedUsageClasses, amd.SupportedUsageClasses)
 	}
 }

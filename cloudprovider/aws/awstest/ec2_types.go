@@ -132,7 +132,8 @@ func devicesXML(t instancetypes.Type) []element {
 			text("manufacturer", t.GPUManufacturer), number("count", t.GPUs), number("logicalGpuCount", t.LogicalGPUs()), partition))))
 	}
 	if t.Family() == "inf1" && t.NeuronDevices > 0 {
-		devices = append(devices, node("inferenceAcceleratorInfo", node("accelerators", node("item",
+		// The one list of EC2 whose elements are called member.
+		devices = append(devices, node("inferenceAcceleratorInfo", node("accelerators", node("member",
 			text("name", "Inferentia"), text("manufacturer", "AWS"), number("count", t.NeuronDevices)))))
 	}
 	if t.NeuronDevices > 0 {

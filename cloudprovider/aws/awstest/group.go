@@ -24,7 +24,7 @@ type Group struct {
 	TerminationPolicy   TerminationPolicy
 	ProtectNewInstances bool          // new instances start with ProtectedFromScaleIn
 	DesiredCapacityType string        // units, vcpu or memory-mib; empty: units, and the element isn't sent
-	CapacityRebalance   bool          // told to clients, without effect here
+	CapacityRebalance   bool          // Interrupt starts a replacement at the notice
 	Operator            string        // principal of the AWS service that manages the group; empty: none
 	Cooldown            time.Duration // for requests that honour it; 0: 300 s as in the service
 	Timing              Timing

@@ -103,26 +103,18 @@ func (c *call) launchZone(g *group) (string, error) {
 		named[z] = true
 	}
 	for _, id := range c.params.list("AvailabilityZoneIds.member") {
-		for _, z := range g.Zones {
-			if zoneID(z) == id {
-				named[z] = true
-			}
-		}
-		if len(named) == 0 {
+		i := slices.IndexFunc(g.Zones, func(z string) bool { return zoneID(z) == id })
+		if i < 0 {
 			return "", validation("Availability Zone %s isn't one of the group.", id)
 		}
+		named[g.Zones[i]] = true
 	}
 	for _, subnet := range c.params.list("SubnetIds.member") {
-		zone := ""
-		for _, z := range g.Zones {
-			if g.subnetOf(z) == subnet {
-				zone = z
-			}
-		}
-		if zone == "" {
+		i := slices.IndexFunc(g.Zones, func(z string) bool { return g.subnetOf(z) == subnet })
+		if i < 0 {
 			return "", validation("Subnet %s isn't one of the group.", subnet)
 		}
-		named[zone] = true
+		named[g.Zones[i]] = true
 	}
 	switch {
 	case len(named) > 1:

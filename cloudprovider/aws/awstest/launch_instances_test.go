@@ -72,6 +72,24 @@ func TestLaunchInstancesLeavesTheRestToTheGroupWhenAsked(t *testing.T) {
 	}
 }
 
+func TestAZoneCanBeNamedByItsIDOrSubnet(t *testing.T) {
+	for name, choose := range map[string]func(*autoscaling.LaunchInstancesInput){
+		"id":     func(in *autoscaling.LaunchInstancesInput) { in.AvailabilityZoneIds = []string{"use1-az2"} },
+		"subnet": func(in *autoscaling.LaunchInstancesInput) { in.SubnetIds = []string{"subnet-2"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			g := workers(0)
+			g.Zones, g.Subnets = []string{zoneA, zoneB}, []string{"subnet-1", "subnet-2"}
+			r.mustAdd(t, g)
+			out := must[*autoscaling.LaunchInstancesOutput](t)(r.order(t, 2, choose))
+			if got := r.Instances(); len(got) != 2 || got[0].Zone != zoneB || got[1].Zone != zoneB || aws.ToString(out.Instances[0].SubnetId) != "subnet-2" {
+				t.Errorf("instances %+v", got)
+			}
+		})
+	}
+}
+
 func TestLaunchInstancesIsRefusedWhereItCanNotWork(t *testing.T) {
 	zoned := func(zones ...string) func(*autoscaling.LaunchInstancesInput) {
 		return func(in *autoscaling.LaunchInstancesInput) { in.AvailabilityZones = zones }
@@ -92,6 +110,7 @@ func TestLaunchInstancesIsRefusedWhereItCanNotWork(t *testing.T) {
 		}, 1, nil},
 		"a launch configuration": {func(g *awstest.Group) { g.LaunchTemplate, g.LaunchConfiguration = nil, "lc" }, 1, nil},
 		"Launch suspended":       {func(g *awstest.Group) { g.SuspendedProcesses = []awstest.Process{awstest.ProcessLaunch} }, 1, nil},
+		"a foreign zone id":      {nil, 1, func(in *autoscaling.LaunchInstancesInput) { in.AvailabilityZoneIds = []string{"use1-az2"} }},
 		"no such group":          {nil, 1, func(in *autoscaling.LaunchInstancesInput) { in.AutoScalingGroupName = aws.String("other") }},
 	} {
 		t.Run(name, func(t *testing.T) {
