@@ -170,3 +170,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatEKSKnowsIsLaidOverTheTags(t *testing.T) {
+	const prefix = "k8s.io/cluster-autoscaler/node-template/"
+	group := nodetags.Parse(map[string]string{
+		prefix + "label/a": "asg", prefix + "label/b": "asg", prefix + "label/c": "asg", prefix + "taint/t": "asg:NoSchedule", prefix + "taint/u": "asg:NoSchedule",
+		prefix + "resources/x": "1", prefix + "resources/y": "1", prefix + "autoscaling-options/scaledownunneededtime": "1h",
+	})
+	nodeGroup := nodetags.Parse(map[string]string{
+		prefix + "label/b": "tag", prefix + "label/c": "tag", prefix + "taint/t": "tag:NoSchedule", prefix + "resources/y": "2",
+		prefix + "autoscaling-options/scaledownunneededtime": "2h", prefix + "autoscaling-options/zeroormaxnodescaling": "true",
+	})
+	got := group.With(nodeGroup, map[string]string{"c": "eks"}, []corev1.Taint{{Key: "t", Value: "eks", Effect: "NoExecute"}, {Key: "u", Value: "eks", Effect: "NoSchedule"}})
+	want := nodetags.Tags{
+		Labels:    map[string]string{"a": "asg", "b": "tag", "c": "eks"},
+		Taints:    []corev1.Taint{{Key: "t", Value: "eks", Effect: "NoExecute"}, {Key: "t", Value: "tag", Effect: "NoSchedule"}, {Key: "u", Value: "eks", Effect: "NoSchedule"}},
+		Resources: corev1.ResourceList{"x": resource.MustParse("1"), "y": resource.MustParse("2")},
+		Options:   cloudprovider.OptionOverrides{ScaleDownUnneededTime: new(time.Hour), ZeroOrMaxNodeScaling: new(true)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	if group.Labels["b"] != "asg" || len(group.Taints) != 2 {
+		t.Errorf("the tags of the group have changed: %+v", group)
+	}
+}
