@@ -40,6 +40,7 @@ func (p *Provider) GroupPricePerHour(group cloudprovider.GroupID, node *corev1.N
 	}
 	if node.Labels[corev1.LabelOSStable] == string(prices.Windows) {
 		plan.System = prices.Windows
+		p.prices.saw(prices.Windows)
 	}
 	switch node.Labels[labelCapacityType] { // EKS knows
 	case "SPOT":

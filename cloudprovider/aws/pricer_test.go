@@ -220,6 +220,24 @@ func TestNodesWithoutAGroupHaveThePriceOfTheirType(t *testing.T) {
 	}
 }
 
+func TestWindowsIsPricedAsSoonAsANodeHasIt(t *testing.T) {
+	r := priced(t, aws.Options{}, awstest.Group{Name: "plain", Max: 10})
+	r.server.SetPrice(awstest.Price{Type: "m5.large", PerHour: 0.2})
+	r.server.SetPrice(awstest.Price{Type: "m5.large", System: "Windows", PerHour: 0.7})
+	r.load()
+	node := &corev1.Node{}
+	node.Labels = map[string]string{corev1.LabelOSStable: "windows"}
+	first, err := r.provider.GroupPricePerHour("plain", node)
+	if err != nil || first <= 0 || first == 0.7 {
+		t.Errorf("before its prices were read Windows costs %v, %v", first, err)
+	}
+	r.after(time.Minute)
+	r.provider.WaitForPrices()
+	if price, err := r.provider.GroupPricePerHour("plain", node); err != nil || price != 0.7 {
+		t.Errorf("price %v, %v", price, err)
+	}
+}
+
 func TestEKSTellsTheMarketOfANode(t *testing.T) {
 	r := priced(t, aws.Options{}, awstest.Group{Name: "spot", Max: 10, LaunchTemplate: &awstest.LaunchTemplateRef{Name: "spot"}})
 	r.server.SetPrice(awstest.Price{Type: "m5.large", PerHour: 0.2})

@@ -49,7 +49,8 @@ type pricing struct {
 	nextCheck time.Time
 	listDue   prices.Schedule
 	spotDue   prices.Schedule
-	known     wantedPrices // what was asked for so far
+	known     wantedPrices           // what was asked for so far
+	seen      map[prices.System]bool // on nodes, whatever the groups tell
 }
 
 func newPricing(overrides prices.Overrides, region string, shape prices.Shape, ticking clock.PassiveClock) *pricing {
@@ -82,6 +83,16 @@ func (p *pricing) desk() prices.Desk {
 	return prices.Desk{Book: p.book.Load(), Overrides: p.overrides, Region: p.region, Shape: p.shape}
 }
 
+// saw notes the system of a node, so that its prices are read from then on.
+func (p *pricing) saw(system prices.System) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[prices.System]bool{}
+	}
+	p.seen[system] = true
+}
+
 // reads tells whether AWS is asked for prices at all.
 func (p *pricing) reads() bool { return p.list != nil || p.spot != nil }
 
@@ -98,6 +109,7 @@ func (p *pricing) begin(want wantedPrices) (task loadTask, begun bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nextCheck = now.Add(checkEvery)
+	maps.Copy(want.systems, p.seen)
 	if !want.within(p.known) { // a type that is new counts now and not in half an hour
 		p.spotDue.Hasten(now)
 	}
