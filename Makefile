@@ -4,6 +4,8 @@ export CGO_ENABLED := 0
 GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The cloud whose stand-in the demo and the playground drive: aws or digitalocean.
+CLOUD   ?= aws
 IMAGE   ?= cluster-autoscaler:$(VERSION)
 
 # -s -w drops symbol tables and -X names the version; neither makes Go compile anything anew.
@@ -28,7 +30,7 @@ help: ## Show this help
 
 .PHONY: demo
 demo: build playground-build ## Watch the autoscaler grow and shrink a real cluster on this machine
-	$(BIN)/playground demo --autoscaler=$(BIN)/cluster-autoscaler
+	$(BIN)/playground demo --cloud=$(CLOUD) --autoscaler=$(BIN)/cluster-autoscaler
 
 .PHONY: test
 test: ## Run all tests except the end-to-end ones
@@ -49,7 +51,7 @@ playground-build:
 
 .PHONY: playground
 playground: build playground-build ## Start the playground and leave it running until Ctrl-C
-	$(BIN)/playground up --autoscaler=$(BIN)/cluster-autoscaler
+	$(BIN)/playground up --cloud=$(CLOUD) --autoscaler=$(BIN)/cluster-autoscaler
 
 .PHONY: e2e
 e2e: build playground-build ## Run the end-to-end stories against a real control plane

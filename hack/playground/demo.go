@@ -18,6 +18,7 @@ func playDemo(ctx context.Context, args []string) error {
 	var account string
 	flags := pflag.NewFlagSet("playground demo", pflag.ContinueOnError)
 	flags.StringVar(&o.Autoscaler, "autoscaler", "", "the built cluster-autoscaler (required)")
+	flags.StringVar(&o.Cloud, "cloud", demo.CloudAWS, "the cloud to play in: aws or digitalocean")
 	flags.StringVar(&o.Manifests, "autoscaler-manifests", defaultManifests, manifestsHelp)
 	flags.StringVar(&account, "service-account", defaultAccount, accountHelp)
 	flags.StringArrayVar(&o.Flags, "flag", nil, flagHelp)

@@ -15,6 +15,7 @@ import (
 	"example.com/cluster-autoscaler/hack/playground/autoscaler"
 	"example.com/cluster-autoscaler/hack/playground/cloud"
 	"example.com/cluster-autoscaler/hack/playground/cluster"
+	"example.com/cluster-autoscaler/hack/playground/demo"
 )
 
 // Flags that several commands have.
@@ -28,6 +29,7 @@ const (
 
 // upOptions are the flags of `up`.
 type upOptions struct {
+	cloud      string
 	autoscaler string
 	install    string
 	account    string
@@ -40,7 +42,8 @@ type upOptions struct {
 func parseUp(args []string) (upOptions, error) {
 	var o upOptions
 	flags := pflag.NewFlagSet("playground up", pflag.ContinueOnError)
-	flags.StringVar(&o.autoscaler, "autoscaler", "", "run this cluster-autoscaler binary in the cluster, with the flags of the usual AWS deployment")
+	flags.StringVar(&o.cloud, "cloud", demo.CloudAWS, "the cloud that gets node groups and that the autoscaler drives: aws or digitalocean")
+	flags.StringVar(&o.autoscaler, "autoscaler", "", "run this cluster-autoscaler binary in the cluster, with the flags of the usual deployment")
 	flags.StringVar(&o.install, "autoscaler-manifests", defaultManifests, manifestsHelp)
 	flags.StringVar(&o.account, "service-account", defaultAccount, accountHelp)
 	flags.StringArrayVar(&o.flags, "flag", nil, flagHelp)
@@ -50,8 +53,12 @@ func parseUp(args []string) (upOptions, error) {
 	flags.DurationVar(&o.delays.Ready, "ready-delay", 2*time.Second, "how long a new Node takes to become Ready")
 	flags.DurationVar(&o.delays.Remove, "remove-delay", time.Second, "how long the Node of a machine stays that is gone")
 	err := flags.Parse(args)
-	if err == nil && flags.NArg() > 0 {
+	switch {
+	case err != nil:
+	case flags.NArg() > 0:
 		err = fmt.Errorf("up takes no arguments, got %q", flags.Args())
+	case o.cloud != demo.CloudAWS && o.cloud != demo.CloudDigitalOcean:
+		err = fmt.Errorf("--cloud=%q: want %s or %s", o.cloud, demo.CloudAWS, demo.CloudDigitalOcean)
 	}
 	return o, err
 }
@@ -108,10 +115,8 @@ func withHint(err error, keep bool) error {
 // furnish puts the node groups, what the user wants applied, and the autoscaler into a new cluster. The channel tells why the autoscaler
 // ended, if it does; it is nil without one.
 func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error, error) {
-	for _, group := range cluster.DefaultNodeGroups() {
-		if err := c.AddNodeGroup(group); err != nil {
-			return nil, err
-		}
+	if err := addGroups(c, o.cloud); err != nil {
+		return nil, err
 	}
 	for _, path := range o.apply {
 		if err := c.ApplyFile(ctx, path); err != nil {
@@ -133,7 +138,33 @@ func furnish(ctx context.Context, c *cluster.Cluster, o upOptions) (<-chan error
 	return ended, nil
 }
 
-// startAutoscaler starts the autoscaler with the rights and the flags of the usual AWS deployment and waits until it is healthy.
+// addGroups gives a cloud its usual node groups.
+func addGroups(c *cluster.Cluster, name string) error {
+	if name == demo.CloudDigitalOcean {
+		for _, pool := range cluster.DefaultNodePools() {
+			if err := c.AddNodePool(pool); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, group := range cluster.DefaultNodeGroups() {
+		if err := c.AddNodeGroup(group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flagsOf are those of the usual deployment on a cloud.
+func flagsOf(c *cluster.Cluster, name string) []string {
+	if name == demo.CloudDigitalOcean {
+		return autoscaler.ProductionFlagsDOKS(c.DOKSConfig())
+	}
+	return autoscaler.ProductionFlags(cluster.Name)
+}
+
+// startAutoscaler starts the autoscaler with the rights and the flags of the usual deployment and waits until it is healthy.
 func startAutoscaler(ctx context.Context, c *cluster.Cluster, o upOptions) (*autoscaler.Autoscaler, error) {
 	account, err := parseAccount(o.account)
 	if err != nil {
@@ -142,7 +173,7 @@ func startAutoscaler(ctx context.Context, c *cluster.Cluster, o upOptions) (*aut
 	a, err := c.InstallAutoscaler(ctx, o.install, cluster.Autoscaler{
 		Binary:  o.autoscaler,
 		Account: account,
-		Flags:   append(autoscaler.ProductionFlags(cluster.Name), o.flags...),
+		Flags:   append(flagsOf(c, o.cloud), o.flags...),
 	})
 	if err != nil {
 		return nil, err
@@ -179,6 +210,10 @@ func describe(c *cluster.Cluster, groups string, took time.Duration) {
 	fmt.Printf("AWS:         %s\n", strings.Join(c.AWS.Environ(), " "))
 	for _, group := range c.AWS.Groups() {
 		fmt.Printf("Node group:  %s, %d to %d machines\n", group.Name, group.Min, group.Max)
+	}
+	fmt.Printf("DigitalOcean: %s, --cloud-config=%s\n", c.DOKS.URL(), c.DOKSConfig())
+	for _, pool := range c.DOKS.Pools() {
+		fmt.Printf("Node pool:   %s, %d to %d machines\n", pool.Name, pool.Min, pool.Max)
 	}
 	fmt.Printf("Simulation:  playground dump > dump.yaml; cluster-autoscaler simulate -f dump.yaml -f %s\n", groups)
 	fmt.Printf("Ready after %.1f s. Stop with Ctrl-C. To use the cluster:\n\nexport KUBECONFIG=%s\n", took.Seconds(), c.Kubeconfig())

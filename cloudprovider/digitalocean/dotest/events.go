@@ -11,7 +11,7 @@ type EventKind string
 // The kinds of events.
 const (
 	EventCountChanged EventKind = "CountChanged" // From and To
-	EventLaunched     EventKind = "Launched"     // a node appeared for which there is a Droplet
+	EventLaunched     EventKind = "Launched"     // a node got its Droplet
 	EventLaunchFailed EventKind = "LaunchFailed" // a node appeared for which there is none
 	EventEnding       EventKind = "Ending"       // a node was told to end
 	EventGone         EventKind = "Gone"
@@ -23,7 +23,7 @@ type Event struct {
 	Kind     EventKind
 	Pool     string // id
 	Node     string // id; empty for events of the pool
-	Name     string // of the node
+	Droplet  string // id of the node's; empty: it has none
 	Cause    Cause  // of Ending
 	Call     int    // Number of the request that caused it; 0: none
 	From, To int    // of CountChanged

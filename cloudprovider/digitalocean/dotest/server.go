@@ -131,6 +131,13 @@ func (s *Server) ClusterID() string { return s.cfg.ClusterID }
 // Region is the slug of the cluster's region.
 func (s *Server) Region() string { return s.cfg.Region }
 
+// Version is the version of DOKS that the cluster runs.
+func (s *Server) Version() string {
+	var version string
+	s.look(func(w *world) { version = w.version })
+	return version
+}
+
 // follow lets things happen when they are due.
 func (s *Server) follow() {
 	for {

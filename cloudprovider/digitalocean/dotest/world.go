@@ -170,7 +170,7 @@ func (w *world) list(p *pool, n *Node) {
 	n.Listed, n.CreatedAt, n.UpdatedAt = true, w.now, w.now
 	switch {
 	case p.Stock != nil && *p.Stock <= 0:
-		w.tell(Event{Kind: EventLaunchFailed, Pool: p.ID, Node: n.ID, Name: n.Name})
+		w.tell(Event{Kind: EventLaunchFailed, Pool: p.ID, Node: n.ID})
 		w.in(p.Delays.Fail, func() {
 			if !n.Ending() {
 				n.State, n.Message, n.UpdatedAt = State(cmp.Or(p.FailState, "failed")), cmp.Or(p.FailMessage, "not enough capacity for this size in the region"), w.now
@@ -183,13 +183,13 @@ func (w *world) list(p *pool, n *Node) {
 		left := *p.Stock - 1
 		p.Stock = &left
 	}
-	w.tell(Event{Kind: EventLaunched, Pool: p.ID, Node: n.ID, Name: n.Name})
 	w.in(p.Delays.Droplet, func() {
 		if n.Ending() {
 			return
 		}
 		w.serial++
 		n.DropletID, n.UpdatedAt = strconv.Itoa(400_000_000+w.serial), w.now
+		w.tell(Event{Kind: EventLaunched, Pool: p.ID, Node: n.ID, Droplet: n.DropletID})
 		if p.Stuck == StuckWithDroplet {
 			return
 		}
@@ -231,10 +231,10 @@ func ordinal(b bool) int {
 // end lets a node go.
 func (w *world) end(p *pool, n *Node, cause Cause, drain bool) {
 	w.endings = append(w.endings, Ending{Time: w.now, Node: *n, Cause: cause, Drain: drain})
-	w.tell(Event{Kind: EventEnding, Pool: p.ID, Node: n.ID, Name: n.Name, Cause: cause})
+	w.tell(Event{Kind: EventEnding, Pool: p.ID, Node: n.ID, Droplet: n.DropletID, Cause: cause})
 	remove := func() {
 		p.nodes = slices.DeleteFunc(p.nodes, func(other *Node) bool { return other == n })
-		w.tell(Event{Kind: EventGone, Pool: p.ID, Node: n.ID, Name: n.Name})
+		w.tell(Event{Kind: EventGone, Pool: p.ID, Node: n.ID, Droplet: n.DropletID})
 	}
 	if !n.Listed {
 		remove()

@@ -34,6 +34,19 @@ func ProductionFlags(cluster string) []string {
 	}
 }
 
+// ProductionFlagsDOKS are those of the usual deployment on DigitalOcean Kubernetes (digitalocean §18) with a file of credentials. Pools whose auto-scale is on
+// are discovered by themselves.
+func ProductionFlagsDOKS(cloudConfig string) []string {
+	return []string{
+		"--v=4",
+		"--stderrthreshold=info",
+		"--cloud-provider=digitalocean",
+		"--cloud-config=" + cloudConfig,
+		"--skip-nodes-with-local-storage=false",
+		"--expander=least-waste",
+	}
+}
+
 // Autoscaler is one started autoscaler: a process, and the endpoints that it serves.
 type Autoscaler struct {
 	*process.Process

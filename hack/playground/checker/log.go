@@ -109,7 +109,7 @@ type Write struct {
 // accepted tells whether the API server carried the write out.
 func (w Write) accepted() bool { return w.Code >= 200 && w.Code < 300 }
 
-// Call is one writing request in the log of the AWS stand-in. Time is its arrival.
+// Call is one writing request in the log of the stand-in for a cloud. Time is its arrival.
 type Call struct {
 	Number      int       `json:"number"`
 	Action      string    `json:"action"`
@@ -123,7 +123,7 @@ type Call struct {
 	Ended       []string  `json:"ended,omitempty"`
 }
 
-// Cloud is one event in the world of the AWS stand-in, whoever caused it. Time is exact.
+// Cloud is one event in the world of the stand-in, whoever caused it. Time is exact.
 type Cloud struct {
 	Kind     string `json:"kind"` // one of the kinds below
 	Group    string `json:"group"`

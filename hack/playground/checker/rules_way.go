@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// causes of an Ending and of a DesiredChanged, in the words of the stand-in.
-const (
-	causeRequest   = "Request"   // somebody named the machine, or set desired
-	causeDecrement = "Decrement" // desired went down along with a machine that somebody named
-)
+// CauseRequest is the cause of an Ending whose machine somebody named, and of a DesiredChanged that somebody asked for.
+const CauseRequest = "Request"
+
+// causeDecrement is the cause of a DesiredChanged that went along with the end of a machine that somebody named, and of that end.
+const causeDecrement = "Decrement"
 
 // nothingUndrainedEnded looks at each machine at the moment when it was told to end, whoever told it.
 func nothingUndrainedEnded(h *history) (string, []string) {
@@ -38,7 +38,6 @@ func nothingUndrainedEnded(h *history) (string, []string) {
 
 // nothingCutOff looks at each request that lowered a desired size, and for machines that the cloud then chose to end.
 func nothingCutOff(h *history) (string, []string) {
-	const terminate = "TerminateInstanceInAutoScalingGroup"
 	var faults []string
 	lowered := 0
 	failed := map[string]int{} // launches that failed since desired was last raised, by group
@@ -49,7 +48,7 @@ func nothingCutOff(h *history) (string, []string) {
 				failed[c.Group]++
 			case c.Kind == DesiredChanged && c.To > c.From:
 				failed[c.Group] = 0
-			case c.Kind == Ending && c.Cause != causeRequest && c.Cause != causeDecrement:
+			case c.Kind == Ending && c.Cause != CauseRequest && c.Cause != causeDecrement:
 				faults = append(faults, fmt.Sprintf("%s: nobody named machine %s of group %s, and it was ended (%s)", clock(r.Time), c.Instance, c.Group, c.Cause))
 			}
 			continue
@@ -60,7 +59,7 @@ func nothingCutOff(h *history) (string, []string) {
 		}
 		lowered++
 		left := c.LiveFrom
-		if c.Action == terminate && c.LiveTo < c.LiveFrom {
+		if named(c.Action) && c.LiveTo < c.LiveFrom {
 			left-- // the machine that was named
 		}
 		coming := max(0, c.DesiredFrom-c.LiveFrom-failed[c.Group])
@@ -70,6 +69,11 @@ func nothingCutOff(h *history) (string, []string) {
 		}
 	}
 	return fmt.Sprintf("%d requests lowered one", lowered), faults
+}
+
+// named tells whether an action ends a machine that it names.
+func named(action string) bool {
+	return action == "TerminateInstanceInAutoScalingGroup" || action == "DeleteNode"
 }
 
 // withinBounds looks at every change of a desired size.

@@ -30,6 +30,9 @@ type Machine struct {
 	Labels    map[string]string
 	Taints    []corev1.Taint
 	Resources corev1.ResourceList // in place of what follows from Size
+
+	// Capacity and Allocatable are what the cloud says about the machine; nil: what follows from Size.
+	Capacity, Allocatable corev1.ResourceList
 }
 
 // Size is what a machine's hardware offers.
@@ -104,6 +107,8 @@ func mebibytes(n int64) resource.Quantity { return *resource.NewQuantity(n<<20, 
 // node is the Node object that the machine's kubelet registers at a time: not ready yet, and KWOK's from then on.
 func (m Machine) node(now time.Time, readyAfter time.Duration) *corev1.Node {
 	capacity, allocatable := m.Size.capacity(), m.Size.allocatable()
+	maps.Copy(capacity, m.Capacity)
+	maps.Copy(allocatable, m.Allocatable)
 	maps.Copy(capacity, m.Resources)
 	maps.Copy(allocatable, m.Resources)
 	node := &corev1.Node{
@@ -166,6 +171,10 @@ func (m Machine) labels() map[string]string {
 		corev1.LabelTopologyRegion:          m.Region,
 		corev1.LabelFailureDomainBetaZone:   m.Zone,
 		corev1.LabelFailureDomainBetaRegion: m.Region,
+	}
+	if m.Zone == "" { // not all clouds have zones
+		delete(labels, corev1.LabelTopologyZone)
+		delete(labels, corev1.LabelFailureDomainBetaZone)
 	}
 	maps.Copy(labels, m.Labels)
 	return labels

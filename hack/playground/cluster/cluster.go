@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
+	"example.com/cluster-autoscaler/cloudprovider/digitalocean/dotest"
 	"example.com/cluster-autoscaler/hack/playground/autoscaler"
 	"example.com/cluster-autoscaler/hack/playground/cloud"
 	"example.com/cluster-autoscaler/hack/playground/controlplane"
@@ -39,7 +40,8 @@ type Options struct {
 // Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster struct {
 	*controlplane.ControlPlane
-	AWS    *awstest.Server      // the cloud: groups, instances, the log of calls, faults to inject
+	AWS    *awstest.Server      // a cloud: groups, instances, the log of calls, faults to inject
+	DOKS   *dotest.Server       // another one: pools, nodes, the log of calls, faults to inject
 	Client kubernetes.Interface // all rights, no rate limit
 	Config *rest.Config         // what Client was made from
 
@@ -78,10 +80,19 @@ func (c *Cluster) start(ctx context.Context, delays cloud.Delays) error {
 		return fmt.Errorf("making the AWS stand-in: %w", err)
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(c.log)))
+	if c.DOKS, err = dotest.New(dotest.Config{Clock: clock.RealClock{}, Sizes: doksSizes()}); err != nil {
+		return fmt.Errorf("making the DigitalOcean stand-in: %w", err)
+	}
 	running, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logger))
 	c.stopMachines = cancel
 	if err := c.AWS.Start(running); err != nil {
 		return fmt.Errorf("starting the AWS stand-in: %w", err)
+	}
+	if err := c.DOKS.Start(running); err != nil {
+		return fmt.Errorf("starting the DigitalOcean stand-in: %w", err)
+	}
+	if err := os.WriteFile(c.DOKSConfig(), []byte(c.DOKS.CloudConfig()), 0o600); err != nil {
+		return fmt.Errorf("writing the cloud config of DigitalOcean: %w", err)
 	}
 	if c.Config, err = c.ConfigFor("admin"); err != nil {
 		return err
@@ -97,10 +108,15 @@ func (c *Cluster) start(ctx context.Context, delays cloud.Delays) error {
 	if err != nil {
 		return fmt.Errorf("making the cloud's client: %w", err)
 	}
-	registrar := cloud.NewRegistrar(client, cloud.NewAWS(c.AWS, Region), clock.RealClock{}, delays)
-	c.machines.Go(func() { registrar.Run(running) })
+	for _, machines := range []cloud.Machines{cloud.NewAWS(c.AWS, Region), cloud.NewDOKS(c.DOKS)} {
+		registrar := cloud.NewRegistrar(client, machines, clock.RealClock{}, delays)
+		c.machines.Go(func() { registrar.Run(running) })
+	}
 	return nil
 }
+
+// DOKSConfig is the path of the file that an autoscaler takes as --cloud-config to drive the pools of the DigitalOcean stand-in.
+func (c *Cluster) DOKSConfig() string { return filepath.Join(c.Folder(), "digitalocean.json") }
 
 // StartAutoscaler starts a cluster-autoscaler whose API rights are those of a ServiceAccount, which must exist with its RBAC objects, and whose
 // AWS is the stand-in. name names the process and its log file. It is stopped with the cluster if nobody stops it before.
@@ -146,6 +162,9 @@ func (c *Cluster) stopAll() error {
 	c.machines.Wait()
 	if c.AWS != nil {
 		faults = append(faults, c.AWS.Close())
+	}
+	if c.DOKS != nil {
+		faults = append(faults, c.DOKS.Close())
 	}
 	faults = append(faults, c.ControlPlane.Stop())
 	if c.log != nil {

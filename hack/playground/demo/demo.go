@@ -22,6 +22,7 @@ import (
 
 // Options says what the demo runs with.
 type Options struct {
+	Cloud      string               // CloudAWS or CloudDigitalOcean
 	Playground string               // the playground program, which plays the parts of the control plane
 	Autoscaler string               // the built cluster-autoscaler
 	Manifests  string               // file with the autoscaler's ServiceAccount and RBAC objects
@@ -52,7 +53,7 @@ func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 	defer func() { stopTelling(); tellers.Wait() }()
 	tellers.Go(func() { line.beats(telling) })
 
-	line.note("Starting a cluster on this machine: etcd, kube-apiserver, kube-scheduler, controllers, pretended kubelets, a stand-in for AWS …")
+	line.note("Starting a cluster on this machine: etcd, kube-apiserver, kube-scheduler, controllers, pretended kubelets, stand-ins for clouds …")
 	line.await("the cluster runs")
 	c, err := cluster.Start(ctx, cluster.Options{
 		Binary: o.Playground, Keep: o.Keep,
@@ -67,7 +68,11 @@ func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 		}
 		err = errors.Join(err, c.Stop())
 	}()
-	p := &player{cluster: c, timeline: line}
+	cloud, err := standInOf(o.Cloud, c)
+	if err != nil {
+		return err
+	}
+	p := &player{cluster: c, cloud: cloud, timeline: line}
 	stop, err := p.begin(ctx, o)
 	defer stop()
 	if err != nil {
@@ -92,6 +97,7 @@ func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 // player plays the story.
 type player struct {
 	cluster    *cluster.Cluster
+	cloud      standIn
 	autoscaler *autoscaler.Autoscaler
 	timeline   *timeline
 	recorder   *recorder
@@ -104,20 +110,20 @@ func (p *player) begin(ctx context.Context, o Options) (stop func(), err error) 
 	var workers sync.WaitGroup
 	stop = func() { cancel(); workers.Wait() }
 	began := time.Now()
-	groups := cluster.DefaultNodeGroups()
+	groups, err := p.cloud.furnish()
+	if err != nil {
+		return stop, err
+	}
 	for _, group := range groups {
-		if err := p.cluster.AddNodeGroup(group); err != nil {
-			return stop, err
-		}
-		p.timeline.note(describe(group))
+		p.timeline.note(group.String())
 	}
 	p.recorder = newRecorder(began, p.story(o, groups))
 	if err := p.recorder.watchCluster(working, p.cluster.Client); err != nil {
 		return stop, err
 	}
-	workers.Go(func() { p.recorder.watchCloud(working, p.cluster.AWS) })
-	flags := append(append(autoscaler.ProductionFlags(cluster.Name), ShortTimes()...), o.Flags...)
-	p.timeline.note("Starting the autoscaler, with the flags of the usual AWS deployment and with short times:\n" +
+	workers.Go(func() { p.recorder.watchCloud(working, p.cloud) })
+	flags := append(append(p.cloud.flags(), ShortTimes()...), o.Flags...)
+	p.timeline.note("Starting the autoscaler, with the flags of the usual deployment and with short times:\n" +
 		"  " + o.Autoscaler + " \\\n    " + strings.Join(flags, " \\\n    "))
 	p.autoscaler, err = p.cluster.InstallAutoscaler(ctx, o.Manifests, cluster.Autoscaler{Binary: o.Autoscaler, Account: o.Account, Flags: flags})
 	if err != nil {
@@ -133,26 +139,14 @@ func (p *player) begin(ctx context.Context, o Options) (stop func(), err error) 
 }
 
 // story is the first record.
-func (p *player) story(o Options, groups []cluster.NodeGroup) checker.Story {
-	first := map[string][]string{}
-	for _, i := range p.cluster.AWS.Instances() {
-		first[i.Group] = append(first[i.Group], i.ID)
-	}
+func (p *player) story(o Options, groups []nodeGroup) checker.Story {
 	s := checker.Story{
 		Autoscaler: "system:serviceaccount:" + o.Account.Namespace + ":" + o.Account.Name,
 		Kubelets:   controlplane.KubeletsUser,
 		Machines:   controlplane.CloudUser,
 	}
-	s.Groups, s.Apps = predict(groups, first)
+	s.Groups, s.Apps = predict(groups, p.cloud.first())
 	return s
-}
-
-func describe(g cluster.NodeGroup) string {
-	text := fmt.Sprintf("Node group %-8s %d to %d machines of type %s", g.Name+":", g.Min, g.Max, g.Type)
-	for _, taint := range g.Taints {
-		text += fmt.Sprintf(", taint %s=%s:%s", taint.Key, taint.Value, taint.Effect)
-	}
-	return text
 }
 
 // play plays all acts.
@@ -241,7 +235,7 @@ func (p *player) ended() <-chan struct{} {
 
 // conclude completes the log.
 func (p *player) conclude(ctx context.Context, complete bool) (checker.Log, error) {
-	end, err := finalState(ctx, p.cluster)
+	end, err := finalState(ctx, p.cluster, p.cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +249,7 @@ func (p *player) conclude(ctx context.Context, complete bool) (checker.Log, erro
 		return nil, err
 	}
 	log = append(log, writes...)
-	log = append(log, readCalls(p.cluster.AWS)...)
+	log = append(log, p.cloud.calls()...)
 	log.Sort()
 	return append(log, checker.Record{Time: time.Now(), End: &end}), nil
 }

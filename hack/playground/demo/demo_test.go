@@ -32,7 +32,7 @@ type stage struct {
 
 func newStage() stage {
 	story := checker.Story{}
-	story.Groups, story.Apps = predict(cluster.DefaultNodeGroups(), map[string][]string{"general": {"i-1"}})
+	story.Groups, story.Apps = predict(awsNodeGroups(), map[string][]string{"general": {"i-1"}})
 	s := stage{recorder: newRecorder(start, story), clock: clocktesting.NewFakeClock(start), out: &bytes.Buffer{}}
 	s.timeline = newTimeline(s.out, s.clock)
 	return s
@@ -326,7 +326,7 @@ func TestThePredictionsFollowFromRequestsAndMachines(t *testing.T) {
 		perMachine := spare(group, extra) / cpu[app]
 		return (pods + perMachine - 1) / perMachine
 	}
-	groups, _ := predict(cluster.DefaultNodeGroups(), nil)
+	groups, _ := predict(awsNodeGroups(), nil)
 	want := map[string]int64{
 		"general": machines("web", "general", 40, cpu["ledger"]) - 1,
 		"large":   machines("cache", "large", 2, 0),

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
 	"example.com/cluster-autoscaler/hack/playground/checker"
 	"example.com/cluster-autoscaler/hack/playground/cluster"
 )
@@ -72,23 +70,9 @@ func isEvidence(w checker.Write) bool {
 	return false
 }
 
-// readCalls returns what was asked of the cloud.
-func readCalls(aws *awstest.Server) checker.Log {
-	var log checker.Log
-	for _, c := range aws.Writes() {
-		call := checker.Call{Number: c.Number, Action: c.Action, Code: c.Code, Group: c.Params.Get("AutoScalingGroupName")}
-		if change := c.Change; change != nil {
-			call.Group, call.At, call.Ended = change.Group, change.Time, change.Ended
-			call.DesiredFrom, call.DesiredTo, call.LiveFrom, call.LiveTo = change.DesiredFrom, change.DesiredTo, change.LiveFrom, change.LiveTo
-		}
-		log = append(log, checker.Record{Time: c.Time, Call: &call})
-	}
-	return log
-}
-
 // finalState lists what there is now.
-func finalState(ctx context.Context, c *cluster.Cluster) (checker.End, error) {
-	var end checker.End
+func finalState(ctx context.Context, c *cluster.Cluster, cloud standIn) (checker.End, error) {
+	end := checker.End{Groups: cloud.final()}
 	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return end, fmt.Errorf("listing the pods at the end: %w", err)
@@ -102,15 +86,6 @@ func finalState(ctx context.Context, c *cluster.Cluster) (checker.End, error) {
 	}
 	for i := range nodes.Items {
 		end.Nodes = append(end.Nodes, nodeState(&nodes.Items[i]))
-	}
-	for _, group := range c.AWS.Groups() {
-		end.Groups = append(end.Groups, checker.FinalGroup{Name: group.Name, Desired: group.Desired, Instances: []string{}})
-	}
-	for _, i := range c.AWS.Instances() {
-		at := slices.IndexFunc(end.Groups, func(g checker.FinalGroup) bool { return g.Name == i.Group })
-		if at >= 0 && i.Lifecycle == awstest.InService {
-			end.Groups[at].Instances = append(end.Groups[at].Instances, i.ID)
-		}
 	}
 	return end, nil
 }

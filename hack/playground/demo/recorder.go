@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
 	"example.com/cluster-autoscaler/hack/playground/checker"
 )
 
@@ -192,7 +191,7 @@ func nodeState(node *corev1.Node) checker.Node {
 const cloudInterval = 100 * time.Millisecond
 
 // watchCloud records what happens in the cloud until ctx ends, beginning with its first event.
-func (r *recorder) watchCloud(ctx context.Context, aws *awstest.Server) {
+func (r *recorder) watchCloud(ctx context.Context, cloud standIn) {
 	ticker := time.NewTicker(cloudInterval)
 	defer ticker.Stop()
 	seen := 0
@@ -202,11 +201,9 @@ func (r *recorder) watchCloud(ctx context.Context, aws *awstest.Server) {
 		case <-ctx.Done():
 			return
 		}
-		events := aws.Events()
-		for _, e := range events[seen:] {
-			r.add(checker.Record{Time: e.Time, Cloud: &checker.Cloud{
-				Kind: string(e.Kind), Group: e.Group, Instance: e.Instance, Cause: string(e.Cause), Call: e.Call, From: e.From, To: e.To,
-			}})
+		events := cloud.events()
+		for _, record := range events[seen:] {
+			r.add(record)
 		}
 		seen = len(events)
 	}

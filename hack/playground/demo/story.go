@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/cluster-autoscaler/hack/playground/checker"
-	"example.com/cluster-autoscaler/hack/playground/cluster"
 )
 
 // act is one part of the story.
@@ -71,13 +70,13 @@ func acts() []act {
 }
 
 // predict says what has to become of the groups and apps. The acts' texts say why. first are the machines that exist, by group.
-func predict(groups []cluster.NodeGroup, first map[string][]string) ([]checker.Group, []checker.App) {
+func predict(groups []nodeGroup, first map[string][]string) ([]checker.Group, []checker.App) {
 	bought := map[string]int{"general": 6, "large": 1, "batch": 3}
 	final := map[string]int{"general": 1, "large": 1}
 	var predicted []checker.Group
 	for _, g := range groups {
 		predicted = append(predicted, checker.Group{
-			Name: g.Name, Min: g.Min, Max: g.Max, First: first[g.Name], Bought: bought[g.Name], Final: final[g.Name],
+			Name: g.name, Min: g.min, Max: g.max, First: first[g.name], Bought: bought[g.name], Final: final[g.name],
 		})
 	}
 	return predicted, []checker.App{
