@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,14 +17,16 @@ type environment struct{ config.EnvConfig }
 
 // readEnvironment fails with one line per variable that makes no sense.
 func readEnvironment() (environment, error) {
+	if text := os.Getenv("AWS_MAX_ATTEMPTS"); text != "" {
+		if n, err := strconv.Atoi(text); err != nil || n < 0 {
+			return environment{}, fmt.Errorf("AWS_MAX_ATTEMPTS=%q: want a whole number, the attempts of each call; 0 means the default", text)
+		}
+	}
 	read, err := config.NewEnvConfig()
 	if err != nil {
 		return environment{}, fmt.Errorf("reading the AWS environment variables: %w", err)
 	}
 	var faults []error
-	if read.RetryMaxAttempts < 0 {
-		faults = append(faults, fmt.Errorf("AWS_MAX_ATTEMPTS=%d: want a whole number of at least 1", read.RetryMaxAttempts))
-	}
 	if read.WebIdentityTokenFilePath != "" && read.RoleARN == "" && !read.Credentials.HasKeys() {
 		faults = append(faults, errors.New("AWS_WEB_IDENTITY_TOKEN_FILE is set and AWS_ROLE_ARN is not: set the role that the token is for"))
 	}

@@ -308,8 +308,8 @@ func TestValuesOfTheEnvironmentAreChecked(t *testing.T) {
 		variables map[string]string
 		want      string
 	}{
-		"attempts that are no number":   {map[string]string{"AWS_MAX_ATTEMPTS": "many"}, "AWS_MAX_ATTEMPTS"},
-		"attempts below 0":              {map[string]string{"AWS_MAX_ATTEMPTS": "-1"}, "AWS_MAX_ATTEMPTS=-1: want a whole number of at least 1"},
+		"attempts that are no number":   {map[string]string{"AWS_MAX_ATTEMPTS": "many"}, `AWS_MAX_ATTEMPTS="many": want a whole number`},
+		"attempts below 0":              {map[string]string{"AWS_MAX_ATTEMPTS": "-1"}, `AWS_MAX_ATTEMPTS="-1": want a whole number`},
 		"a token without a role":        {map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, "AWS_ROLE_ARN is not"},
 		"a retry mode that isn't there": {map[string]string{"AWS_RETRY_MODE": "never"}, "never"},
 	} {
