@@ -1,10 +1,10 @@
 package aws
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -28,6 +28,8 @@ type book struct {
 
 	known bool   // the fields below were once read
 	read  moment // when the newest answer was asked for
+	// suspect tells that a write has failed since: the answer is not to be written on, however new it is.
+	suspect bool
 	// server is AWS's time of that answer.
 	server time.Time
 	group  asg.Group // that answer, with our own writes laid over it
@@ -39,14 +41,20 @@ type book struct {
 	// net is by how many units our own writes have changed the base of the group since the start.
 	net int
 	// raisedAt is when we last raised the group; the start of the watch counts as a raise, since a process before us may have.
-	raisedAt  time.Time
+	raisedAt  moment
 	picture   asg.Picture
-	sameSince time.Time // when picture was first seen as it is
+	sameSince moment // when picture was first seen as it is; zero: there is none
 
 	nextLook time.Time
-	watch    watch
-	told     told
-	snapshot *NodeGroup // nil: has to be made anew
+	judgedAt time.Time // when its launches were last asked about
+	// inService is since when all machines are in service, joined whether any was ever seen as a node, bought whether we ever raised the group.
+	inService time.Time
+	joined    atomic.Bool // not guarded
+	bought    bool
+	watch     watch
+	renewal   renewal
+	told      told
+	snapshot  *NodeGroup // nil: has to be made anew
 }
 
 // fault is what is wrong with a group, and since when.
@@ -64,8 +72,7 @@ type watch struct {
 
 // told is what the log has been told about a group, so that it is told once.
 type told struct {
-	rejected string
-	// templates is what was odd about its templates.
+	rejected  string
 	templates string
 	bounds    string
 	phases    string
@@ -108,7 +115,8 @@ func (p *Provider) take(b *book, a answer) {
 	if b.known && a.asked.sequence < b.read.sequence {
 		return
 	}
-	b.gone, b.snapshot = 0, nil
+	a.asked.server = a.server
+	b.gone, b.snapshot, b.suspect = 0, nil, false
 	if a.broken != nil {
 		b.setFault(&cloudprovider.ConfigurationError{Group: cloudprovider.GroupID(b.name), Err: a.broken}, a.asked.at)
 		return
@@ -123,7 +131,7 @@ func (p *Provider) take(b *book, a answer) {
 	b.setFault(refusal(group), a.asked.at)
 	arrived, vanished := difference(b.group, group)
 	if !b.known {
-		b.raisedAt, arrived = a.asked.at, 0
+		b.raisedAt, arrived = a.asked, 0
 	}
 	p.noteGone(b, group, vanished, a.asked.at)
 	from := b.server
@@ -132,6 +140,7 @@ func (p *Provider) take(b *book, a answer) {
 	}
 	b.group, b.sizes, b.tags = group, sizes, nodetags.Parse(group.Tags)
 	b.known, b.read, b.server = true, a.asked, a.server
+	b.noteService(a.asked.at)
 	b.ledger.Settle(placeholders.Change{Missing: sizes.Missing, Arrived: arrived, At: a.asked.at, From: from})
 }
 
@@ -184,18 +193,20 @@ func difference(before, after asg.Group) (arrived int, vanished []asg.Instance) 
 	return arrived, vanished
 }
 
-// desire enters a desired capacity that we wrote and that AWS accepted. requested is when, in AWS's time. Call with mu held.
-func (p *Provider) desire(b *book, c change, requested time.Time) {
-	at := p.moment()
-	if c.desired > b.group.Desired {
-		b.raisedAt = at.at
+// desire enters a desired capacity that we wrote and that AWS accepted. f is what it was judged on, requested is when, in AWS's time. An answer that came in
+// meanwhile may show it already. Call with mu held.
+func (p *Provider) desire(f fresh, c change, requested time.Time) {
+	b, at := f.book, p.moment()
+	at.server = requested
+	if c.desired > f.group.Desired {
+		b.raisedAt, b.bought = at, true
 	}
-	before := b.sizes
-	b.overlay.wrote(b.group.Desired, c.desired, at)
+	missing := b.sizes.Missing
+	b.overlay.wrote(f.group.Desired, c.desired, at)
 	b.group.Desired = c.desired
 	p.remeasure(b)
-	b.net += b.sizes.BaseUnits - before.BaseUnits
-	fewer := max(0, before.Missing-b.sizes.Missing)
+	b.net += b.sizes.BaseUnits - f.sizes.BaseUnits
+	fewer := max(0, missing-b.sizes.Missing)
 	b.ledger.Withdraw(c.withdraw[:min(fewer, len(c.withdraw))])
 	b.ledger.Settle(placeholders.Change{Missing: b.sizes.Missing, At: at.at, From: requested})
 }
@@ -208,16 +219,17 @@ func (p *Provider) remeasure(b *book) {
 	}
 }
 
+// see takes a picture of the group and remembers since when it has been the same. Call with mu held.
+func (b *book) see(activities []asg.Activity, now moment) asg.Picture {
+	picture := asg.PictureOf(b.group, activities, now.server)
+	if b.sameSince.at.IsZero() || !picture.Equal(b.picture) {
+		b.picture, b.sameSince = picture, now
+	}
+	return picture
+}
+
 // restless tells whether the group is about to change, so that it is worth a look between two full refreshes.
 func (b *book) restless() bool {
 	return b.known && (b.sizes.Missing > 0 || b.overlay.active() || !b.watch.until.IsZero() ||
 		slices.ContainsFunc(b.group.Instances, func(i asg.Instance) bool { return i.Lifecycle.Phase() == asg.PhaseEnding }))
-}
-
-// stale is the fault of a group that could not be read for too long.
-func (b *book) stale(now time.Time) error {
-	if !b.known || now.Sub(b.read.at) < usable {
-		return nil
-	}
-	return &cloudprovider.TransientError{Err: errors.New("AWS has not described the group since " + b.read.at.UTC().Format(time.RFC3339))}
 }

@@ -14,9 +14,11 @@ const annotationEnabled = "k8s.io/cluster-autoscaler-enabled"
 // everything anew. The error is always nil: whatever isn't ours is not managed.
 func (p *Provider) GroupOf(node *corev1.Node) (cloudprovider.GroupID, error) {
 	v := p.view.Load()
+	p.nodeSeen.Store(p.clock.Now().UnixNano())
 	switch id := providerid.Parse(node.Spec.ProviderID); id.Kind {
 	case providerid.Instance:
 		if m, ok := v.machines[id.Name]; ok {
+			v.byName[m.group].book.joined.Store(true)
 			return m.group, nil
 		}
 		if group, ok := v.gone[id.Name]; ok && v.byName[group] != nil {

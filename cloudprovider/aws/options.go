@@ -1,12 +1,15 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/middleware"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -21,6 +24,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/throttle"
 )
 
 // Name selects this provider in --cloud-provider.
@@ -36,12 +40,20 @@ type Options struct {
 	CloudConfig []byte
 	// StaticInstanceTypes never asks EC2 what an instance type offers; --aws-use-static-instance-list.
 	StaticInstanceTypes bool
-	// MaxNodeProvisionTime is how far back failed launches count after a start; --max-node-provision-time.
+	// MaxNodeProvisionTime is how far back failed launches count after a start, and how long machines may take to become nodes; --max-node-provision-time.
 	MaxNodeProvisionTime time.Duration
+	// PauseByTag leaves groups alone whose tag k8s.io/cluster-autoscaler/enabled is false or disabled; --aws-pause-by-tag.
+	PauseByTag bool
 	// Version goes into the user agent of all calls; empty: dev.
 	Version string
-	Clock   clock.PassiveClock // required
-	// Observer is told about every request, retries included; nil: nobody is.
+	Clock   clock.Clock // required
+	// RefreshInterval is the time between two readings of everything; 0: a minute. --aws-refresh-interval
+	RefreshInterval time.Duration
+	// Random draws by how much each interval differs from that, up to a tenth; nil: not at all.
+	Random *rand.Rand
+	// Rates bounds the requests per second; the zero value gives the defaults.
+	Rates Rates
+	// Observer is told about every request, retries included; nil: nobody is. If it is an EventObserver too, it is told what happens besides.
 	Observer cloudprovider.CallObserver
 	// PriceOverrides is the content of the file behind --aws-price-overrides; nil: none.
 	PriceOverrides []byte
@@ -64,13 +76,16 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	rules, rulesErr := discovery.ParseAutoDiscovery(o.AutoDiscovery)
 	cloud, cloudErr := cloudconfig.Parse(o.CloudConfig)
 	builtin, builtinErr := instancetypes.Builtin()
+	told, events := newNotices(o.Clock), eventsOf(o.Observer)
+	sent := &traffic{to: &denials{to: observerOr(o.Observer), notices: told}, clock: o.Clock}
+	pace := throttle.New(throttle.Rates(o.Rates), o.Clock, told.throttled)
 	var s session.Session
 	overrides, overridesErr := o.priceOverrides()
 	err := errors.Join(namedErr, rulesErr, cloudErr, builtinErr, overridesErr)
 	if cloudErr == nil { // the region may stand in the cloud config
 		var sessionErr error
 		s, sessionErr = session.Load(ctx, session.Options{
-			Cloud: cloud, Version: versionOr(o.Version), Attempt: attempts.Observe(Name, observerOr(o.Observer), o.Clock), Overrides: o.SDK,
+			Cloud: cloud, Version: versionOr(o.Version), Attempt: inTurn(attempts.Observe(Name, sent, o.Clock), pace.Install), Overrides: o.SDK,
 		})
 		err = errors.Join(err, sessionErr)
 	}
@@ -91,14 +106,21 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	groups := asgapi.New(s.Config, s.Override("autoscaling"), o.Clock.Now)
 	machines := ec2api.New(s.Config, s.Override("ec2"))
 	p := &Provider{
-		api:      groups,
-		launches: launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
-		managed:  managed.NewCache(eksapi.New(s.Config, s.Override("eks")), o.Clock),
-		clock:    o.Clock,
-		wanted:   wanted{named: named, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
-		history:  o.Clock.Now().Add(-o.MaxNodeProvisionTime),
-		changed:  make(chan struct{}, 1),
-		books:    map[string]*book{},
+		api:           groups,
+		launches:      launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
+		managed:       managed.NewCache(eksapi.New(s.Config, s.Override("eks")), o.Clock),
+		clock:         o.Clock,
+		wanted:        wanted{named: named, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
+		history:       o.Clock.Now().Add(-o.MaxNodeProvisionTime),
+		provisionTime: o.MaxNodeProvisionTime,
+		changed:       make(chan struct{}, 1),
+		notices:       told, events: events, traffic: sent,
+		interval: cmp.Or(o.RefreshInterval, fullEvery), random: o.Random,
+		nudged: make(chan struct{}, 1),
+		books:  map[string]*book{},
+
+		pauseByTag: o.PauseByTag,
+		gathering:  gathering{turn: make(chan struct{}, 1)},
 	}
 	p.view.Store(&view{})
 	p.prices = o.pricing(s, overrides, machines, p.launches)
@@ -128,6 +150,29 @@ func versionOr(version string) string {
 		return "dev"
 	}
 	return version
+}
+
+// Rates are how many requests per second are sent to each API at most; 0: the default, below 0: any number.
+type Rates struct {
+	AutoScaling float64 // 5 by default
+	EC2         float64 // 10 by default
+	EKS         float64 // 2 by default
+}
+
+// inTurn makes one option of the SDK of two.
+func inTurn(first, second func(*middleware.Stack) error) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		if err := first(stack); err != nil {
+			return err
+		}
+		return second(stack)
+	}
+}
+
+// eventsOf is the observer if it wants to be told of events, too.
+func eventsOf(observer cloudprovider.CallObserver) cloudprovider.EventObserver {
+	events, _ := observer.(cloudprovider.EventObserver)
+	return events
 }
 
 func observerOr(observer cloudprovider.CallObserver) cloudprovider.CallObserver {

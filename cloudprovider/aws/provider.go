@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/launch"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
+	"example.com/cluster-autoscaler/cloudprovider/aws/internal/offerings"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
 )
 
@@ -23,6 +25,7 @@ type reader interface {
 	GroupsByName(ctx context.Context, names []string) (asgapi.Listing, error)
 	GroupsByRule(ctx context.Context, rule discovery.Rule) (asgapi.Listing, error)
 	Activities(ctx context.Context, group string, since time.Time) ([]asg.Activity, time.Time, error)
+	Renewal(ctx context.Context, group string) (status string, err error)
 }
 
 type writer interface {
@@ -37,7 +40,8 @@ type service interface {
 	writer
 }
 
-// Provider is the cloud of AWS Auto Scaling groups. Safe for concurrent use. It owns no goroutines beyond those that a call waits for.
+// Provider is the cloud of AWS Auto Scaling groups. Safe for concurrent use. From the first Refresh until Cleanup it owns a goroutine that looks at groups
+// which are about to change.
 type Provider struct {
 	api      service
 	launches *launch.Cache
@@ -46,33 +50,56 @@ type Provider struct {
 	// identify asks AWS who we are; nil: nobody wants to know.
 	identify   func(context.Context) (session.Identity, error)
 	introduced sync.Once
-	clock      clock.PassiveClock
+	clock      clock.Clock
 	wanted     wanted
 	history    time.Time // what failed before is not our concern
-	changed    chan struct{}
-	calls      calls
+	// provisionTime is how long a machine may take to become a node.
+	provisionTime time.Duration
+	changed       chan struct{}
+	calls         calls
+	notices       *notices
+	events        cloudprovider.EventObserver // nil: there is none
+	traffic       *traffic
+	short         offerings.Table
+	interval      time.Duration // between two full refreshes
+
+	watching sync.Once
+	nudged   chan struct{} // the time of the next look has changed
+	nodeSeen atomic.Int64  // when we were last asked about a node; Unix time in nanoseconds
 
 	view     atomic.Pointer[view]
 	stranger atomic.Bool   // a fresh node was seen whose instance is not in the view
 	single   atomic.Bool   // AWS doesn't end several instances in one call here
 	sequence atomic.Uint64 // of questions and writes
 
-	refreshing sync.Mutex // held by the one Refresh that may be under way; guards schedule
+	pauseByTag bool
+	gathering  gathering
+
+	refreshing sync.Mutex // held by the one Refresh or look that may be under way; guards schedule and random
 	schedule   schedule
+	random     *rand.Rand // nil: refreshes have no jitter
 
 	mu      sync.Mutex // guards what follows, and the books; never held over a network call
 	books   map[string]*book
 	gone    map[string]goneInstance
 	asked   time.Time            // when the last full refresh began that succeeded
 	blocked map[string]time.Time // operations that AWS denies us, and when to try again
+	aside   map[string]bool      // names of the groups that were set aside when that was last told
+	// foreseen are the groups that ReadGroups was last asked for, at foreseenAt.
+	foreseen   map[string]bool
+	foreseenAt time.Time
 }
 
 var (
 	_ cloudprovider.CloudProvider   = (*Provider)(nil)
 	_ cloudprovider.InstanceChecker = (*Provider)(nil)
 	_ cloudprovider.GPULabeler      = (*Provider)(nil)
+	_ cloudprovider.Notifier        = (*Provider)(nil)
 	_ cloudprovider.NodeGroup       = (*NodeGroup)(nil)
 	_ cloudprovider.ForceDeleter    = (*NodeGroup)(nil)
+	_ cloudprovider.GroupReader     = (*Provider)(nil)
+	_ cloudprovider.StateReader     = (*NodeGroup)(nil)
+	_ cloudprovider.ShrinkChecker   = (*NodeGroup)(nil)
 )
 
 // Name is "aws".
@@ -86,7 +113,7 @@ func (p *Provider) GroupErrors() []cloudprovider.GroupError {
 	return slices.Clone(p.view.Load().errors)
 }
 
-// Changed fires when the fresh look before a write shows something that the view didn't.
+// Changed fires when a look between two calls of Refresh, or the one before a write, shows something that the view didn't.
 func (p *Provider) Changed() <-chan struct{} { return p.changed }
 
 // Cleanup cancels the calls under way and waits for them, at most as long as ctx lasts, and takes back the protection of machines that a cut

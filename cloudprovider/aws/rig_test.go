@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/cluster-autoscaler/cloudprovider"
@@ -23,7 +24,21 @@ import (
 
 var eight = time.Date(2026, 8, 3, 8, 0, 0, 0, time.UTC)
 
-// rig is a stand-in and a provider that talks to it over the wire. Time stands still until the test moves it.
+// still is a clock whose timers never fire. The provider then does nothing by itself; what is due it does when it is asked to refresh, so that tests
+// know when that is.
+type still struct{ clock.Clock }
+
+// NewTimer returns a timer that never fires.
+func (still) NewTimer(time.Duration) clock.Timer { return never{} }
+
+type never struct{}
+
+func (never) C() <-chan time.Time      { return nil }
+func (never) Stop() bool               { return true }
+func (never) Reset(time.Duration) bool { return true }
+
+// rig is a stand-in and a provider that talks to it over the wire. Time stands still until the test moves it, and the provider does nothing by itself
+// unless the test gives it another clock.
 type rig struct {
 	t        *testing.T
 	clock    *clocktesting.FakeClock
@@ -93,7 +108,12 @@ func (r *rig) add(group awstest.Group) {
 // connect makes one more provider, as after a restart of the process.
 func (r *rig) connect(options aws.Options) *aws.Provider {
 	r.t.Helper()
-	options.Clock = r.clock
+	if options.Clock == nil {
+		options.Clock = still{r.clock}
+	}
+	if options.Rates == (aws.Rates{}) {
+		options.Rates = aws.Rates{AutoScaling: -1, EC2: -1, EKS: -1}
+	}
 	options.Observer = r.observed
 	if options.MaxNodeProvisionTime == 0 {
 		options.MaxNodeProvisionTime = 15 * time.Minute
@@ -157,6 +177,9 @@ func (r *rig) group(name string) cloudprovider.NodeGroup {
 	r.t.Fatalf("the view has no group %q", name)
 	return nil
 }
+
+// old lets what was read be too old to write on.
+func (r *rig) old() { r.clock.Step(6 * time.Second) }
 
 func (r *rig) state(name string) cloudprovider.GroupState {
 	r.t.Helper()

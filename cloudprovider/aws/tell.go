@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/discovery"
 )
 
@@ -21,20 +22,46 @@ func (p *Provider) tellAll(ctx context.Context) {
 			continue
 		}
 		for _, line := range b.oddities(b.templates.told(p, b.description())) {
+			if line.event != "" {
+				p.notices.tell(cloudprovider.Notice{Reason: line.event, Group: cloudprovider.GroupID(name), Message: line.message + ": " + line.reason})
+				continue // core writes the line
+			}
 			logger.Info(line.message, "nodeGroup", name, "reason", line.reason)
 		}
 	}
+	p.tellAside()
 }
 
-// oddity is a line for the log.
-type oddity struct{ message, reason string }
+// tellAside tells of groups that are set aside, and of those that no longer are, once each. Call with mu held.
+func (p *Provider) tellAside() {
+	now := p.clock.Now()
+	aside := map[string]bool{}
+	for name, b := range p.books {
+		f := p.troubleAt(b, now)
+		if f.err == nil {
+			continue
+		}
+		aside[name] = true
+		p.notices.change("aside/"+name, cloudprovider.Notice{Reason: reasonSetAside, Group: cloudprovider.GroupID(name), Message: "set aside: " + f.err.Error()})
+	}
+	for name := range p.aside {
+		if !aside[name] {
+			p.notices.change("aside/"+name, cloudprovider.Notice{})
+			p.notices.tell(cloudprovider.Notice{Group: cloudprovider.GroupID(name), Message: "no longer set aside", Normal: true})
+		}
+	}
+	p.aside = aside
+}
+
+// oddity is a line for the log. With event it is an event, too.
+type oddity struct{ message, reason, event string }
 
 // oddities lists what has not been told yet.
 func (b *book) oddities(templates string) []oddity {
 	var news []oddity
-	once := func(before *string, now, message string) {
+	once := func(before *string, now, message, event string) {
 		if now != *before && now != "" {
-			news = append(news, oddity{message: message, reason: now})
+			news = append(news, oddity{message: message, reason: now, event: event})
 		}
 		*before = now
 	}
@@ -42,9 +69,9 @@ func (b *book) oddities(templates string) []oddity {
 	for _, r := range b.tags.Rejected {
 		rejected = append(rejected, r.String())
 	}
-	once(&b.told.rejected, strings.Join(rejected, "; "), "Tags of an Auto Scaling group cannot be used")
-	once(&b.told.templates, templates, "A template of an Auto Scaling group needs a look")
-	once(&b.told.bounds, b.narrowed(), "The bounds of --nodes are not within those of the Auto Scaling group")
+	once(&b.told.rejected, strings.Join(rejected, "; "), "tags cannot be used", reasonTag)
+	once(&b.told.templates, templates, "A template of an Auto Scaling group needs a look", "")
+	once(&b.told.bounds, b.narrowed(), "The bounds of --nodes are not within those of the Auto Scaling group", "")
 	var phases []string
 	for _, instance := range b.group.Instances {
 		if !instance.Lifecycle.Known() {
@@ -52,7 +79,7 @@ func (b *book) oddities(templates string) []oddity {
 		}
 	}
 	slices.Sort(phases)
-	once(&b.told.phases, strings.Join(slices.Compact(phases), ", "), "AWS tells lifecycle states that are not known, taken for running")
+	once(&b.told.phases, strings.Join(slices.Compact(phases), ", "), "AWS tells lifecycle states that are not known, taken for running", "")
 	return news
 }
 

@@ -68,8 +68,8 @@ func (p *Provider) publish() {
 	for _, name := range slices.Sorted(maps.Keys(p.books)) {
 		b := p.books[name]
 		id := cloudprovider.GroupID(name)
-		if err := cmp.Or(b.fault, fault{err: b.stale(now), since: b.read.at}); err.err != nil {
-			next.errors = append(next.errors, cloudprovider.GroupError{Group: id, Err: err.err, Since: err.since})
+		if trouble := p.troubleAt(b, now); trouble.err != nil {
+			next.errors = append(next.errors, cloudprovider.GroupError{Group: id, Err: trouble.err, Since: trouble.since})
 		}
 		if !b.known {
 			continue
@@ -88,6 +88,7 @@ func (p *Provider) publish() {
 		next.gone[id] = g.group
 	}
 	p.view.Store(next)
+	p.nudge()
 }
 
 // snapshot makes the group of the next view. Call with mu held.
@@ -96,7 +97,7 @@ func (p *Provider) snapshot(b *book) *NodeGroup {
 		provider: p, book: b, launch: b.group.Launch, zones: zonesOf(b.group), tags: b.tags, base: b.sizes.BaseUnits, net: b.net,
 		state: cloudprovider.GroupState{
 			Min: b.sizes.Min, Max: b.sizes.Max, Target: b.sizes.Target, Instances: instancesOf(b), Options: p.optionsOf(b.tags),
-			Suspended: cmp.Or(suspended(b.group), p.suspendedByEKS(b.tags)), Held: p.heldByEKS(b.tags), Debug: fmt.Sprintf("%s (%d:%d)", b.name, b.sizes.Min, b.sizes.Max),
+			Suspended: cmp.Or(p.suspension(b.group), p.suspendedByEKS(b.tags)), Held: cmp.Or(held(b.group), p.heldByEKS(b.tags)), Debug: fmt.Sprintf("%s (%d:%d)", b.name, b.sizes.Min, b.sizes.Max),
 		},
 	}
 }
@@ -138,6 +139,7 @@ func instancesOf(b *book) []cloudprovider.Instance {
 		}
 		instances = append(instances, cloudprovider.Instance{
 			ID: providerid.OfInstance(instance.Zone, instance.ID), State: state, Zone: instance.Zone, Type: instance.Type,
+			Held: heldMachine(instance), Doomed: doom(instance, b.group),
 		})
 	}
 	zone := ""
@@ -147,7 +149,7 @@ func instancesOf(b *book) []cloudprovider.Instance {
 	for _, place := range places {
 		instances = append(instances, cloudprovider.Instance{
 			ID: providerid.OfPlaceholder(zone, b.name, place.Number), State: cloudprovider.InstanceCreating, Placeholder: true,
-			Error: place.Failure, RequestedAt: place.RequestedAt,
+			Error: place.Failure, RequestedAt: place.RequestedAt, Zone: place.Zone, Type: place.Type,
 		})
 	}
 	return instances

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ func newAWS(ctx context.Context, options config.Options, observer cloudprovider.
 	return aws.New(ctx, aws.Options{
 		Nodes: options.Cloud.Nodes, AutoDiscovery: options.Cloud.AutoDiscovery, CloudConfig: file,
 		StaticInstanceTypes:  options.Cloud.AWSStaticInstanceList,
+		DiscoverAny:          options.Cloud.AWSDiscoverAny,
+		RefreshInterval:      options.Cloud.AWSRefreshInterval,
+		Random:               rand.New(rand.NewPCG(seed(), seed())),
 		MaxNodeProvisionTime: options.NodeGroupDefaults.MaxNodeProvisionTime,
 		PriceOverrides:       overrides,
 		ReadPrices:           slices.Contains(options.ScaleUp.Expanders, config.ExpanderPrice),

@@ -119,14 +119,11 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	}
 	limits := p.options.Limits
 	m.Limits(limits.Cores.Min, limits.Cores.Max, limits.Memory.Min, limits.Memory.Max)
-	cloud, err := p.providers[p.options.Cloud.Provider](ctx, p.options, cloudprovider.ObserverFunc(func(call cloudprovider.Call) {
-		if endpoint, measured := aws.RequestEndpoint(call.Operation); measured {
-			m.CloudCall(endpoint, call.Code, call.Duration)
-		}
-	}))
+	cloud, err := p.providers[p.options.Cloud.Provider](ctx, p.options, meter{m})
 	if err != nil {
 		return fmt.Errorf("making the cloud provider %s: %w", p.options.Cloud.Provider, err)
 	}
+	meter{m}.groups(cloud)
 	if err := proveCloud(ctx, cloud); err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package asg
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,32 +59,49 @@ func (a Activity) InstanceID() string {
 	return word
 }
 
-// Zone is the Availability Zone that the details name, or empty.
+// Zone is the Availability Zone that the details name, else the one that the text of a failure does, or empty.
 func (a Activity) Zone() string {
 	var details struct {
 		Zone string `json:"Availability Zone"`
 	}
-	if json.Unmarshal([]byte(a.Details), &details) != nil {
-		return "" // AWS doesn't promise the form of the details
+	if json.Unmarshal([]byte(a.Details), &details) != nil || details.Zone == "" { // AWS doesn't promise the form of the details
+		return zoneIn(a.Message)
 	}
 	return details.Zone
 }
 
-// Launching counts the launches that are under way and whose machine isn't in the group's list yet.
-func Launching(activities []Activity, group Group) int {
+// lag is for how long after its end a launch may have brought a machine that AWS doesn't list yet.
+const lag = 5 * time.Minute
+
+// Launching counts the launches whose machine isn't in the group's list yet: those under way, and those that were over a short while before now and
+// whose machine has not been told to end since. now is AWS's time of the activities.
+func Launching(activities []Activity, group Group, now time.Time) int {
 	count := 0
 	for _, a := range activities {
-		if !a.Launches() || a.Finished() {
-			continue
+		id := a.InstanceID()
+		_, listed := group.Instance(id)
+		switch {
+		case !a.Launches(), listed, a.Failed():
+		case !a.Finished():
+			count++
+		case id != "" && now.Sub(a.ended()) < lag && !ends(activities, id):
+			count++
 		}
-		if id := a.InstanceID(); id != "" {
-			if _, listed := group.Instance(id); listed {
-				continue
-			}
-		}
-		count++
 	}
 	return count
+}
+
+// ends tells whether one of the activities ends or detaches the machine.
+func ends(activities []Activity, id string) bool {
+	return slices.ContainsFunc(activities, func(a Activity) bool { return !a.Launches() && a.InstanceID() == id })
+}
+
+// ended is when the activity was over, as far as known.
+func (a Activity) ended() time.Time {
+	if a.End.IsZero() {
+		return a.Start
+	}
+	return a.End
 }
 
 // maxMessage is how many bytes of AWS's own sentence are handed on; events have little room.
@@ -104,10 +123,11 @@ func (a Activity) Failure() *cloudprovider.InstanceError {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	if zone := a.Zone(); zone != "" {
-		message = zone + ": " + message
+	about := code
+	if where := strings.TrimSpace(a.Zone() + " " + a.InstanceType()); where != "" {
+		about += ": " + where
 	}
-	return &cloudprovider.InstanceError{Class: class, Code: code, Message: code + ": " + message}
+	return &cloudprovider.InstanceError{Class: class, Code: code, Message: fmt.Sprintf("%s (%s): %s", about, causeOf(code), message)}
 }
 
 // Codes that stand for more than one word of AWS, or for none.

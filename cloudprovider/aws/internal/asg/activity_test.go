@@ -3,6 +3,7 @@ package asg_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,8 +68,8 @@ func TestFailureCarriesZoneAndACutText(t *testing.T) {
 		Details: `{"Subnet ID":"subnet-1","Availability Zone":"eu-west-1b"}`,
 	}
 	got := a.Failure()
-	if !strings.HasPrefix(got.Message, "InsufficientInstanceCapacity: eu-west-1b: Insuff") {
-		t.Errorf("message starts %q", got.Message[:60])
+	if !strings.HasPrefix(got.Message, "InsufficientInstanceCapacity: eu-west-1b (capacity): Insuff") {
+		t.Errorf("message starts %q", got.Message[:70])
 	}
 	if len(got.Message) > 500 || !strings.HasSuffix(got.Message, "…") || !utf8.ValidString(got.Message) {
 		t.Errorf("message is %d bytes, valid %v", len(got.Message), utf8.ValidString(got.Message))
@@ -102,7 +103,7 @@ func TestLaunchesUnderWay(t *testing.T) {
 		{Description: "launching a new ec2 instance.  Status Reason: none", Status: "WaitingForSpotInstanceId"},                                  // counts
 		{Description: "Launching a new EC2 instance.  Status Reason: The image id '[ami-1]' does not exist: i am no instance", Status: "Failed"}, // over
 	}
-	if got := asg.Launching(activities, group); got != 3 {
+	if got := asg.Launching(activities, group, time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)); got != 3 {
 		t.Errorf("%d launches under way, want 3", got)
 	}
 	ids := make([]string, 0, len(activities))
@@ -111,5 +112,27 @@ func TestLaunchesUnderWay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", "i-1", "i-2", "i-3", "i-4", "", ""}, ids); diff != "" {
 		t.Errorf("instance ids (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMachineThatIsNotListedYetCountsAsUnderWay(t *testing.T) {
+	now := time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
+	launch := func(id string, age time.Duration) asg.Activity {
+		return asg.Activity{Description: "Launching a new EC2 instance: " + id, Status: asg.StatusSuccessful, Start: now.Add(-age - time.Minute), End: now.Add(-age)}
+	}
+	end := asg.Activity{Description: "Terminating EC2 instance: i-2", Status: "InProgress", Start: now}
+	group := asg.Group{Instances: []asg.Instance{{ID: "i-1", Lifecycle: asg.InService}}}
+	for name, test := range map[string]struct {
+		activities []asg.Activity
+		want       int
+	}{
+		"listed already":                    {[]asg.Activity{launch("i-1", 0)}, 0},
+		"not listed yet":                    {[]asg.Activity{launch("i-2", 4*time.Minute)}, 1},
+		"told to end since":                 {[]asg.Activity{end, launch("i-2", time.Minute)}, 0},
+		"long ago: it was and is no longer": {[]asg.Activity{launch("i-2", 5*time.Minute)}, 0},
+	} {
+		if got := asg.Launching(test.activities, group, now); got != test.want {
+			t.Errorf("%s: %d launches under way, want %d", name, got, test.want)
+		}
 	}
 }

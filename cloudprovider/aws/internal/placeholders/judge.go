@@ -12,8 +12,11 @@ import (
 const (
 	// slack allows for launches that AWS dates a little before the request.
 	slack = 60 * time.Second
-	// patience is how long a failure may be made good by another try of AWS, in another zone or a second time.
-	patience = 30 * time.Second
+	// patience is how long AWS may take to turn to another zone after a failure, while nothing is under way. It is less than the time between two
+	// looks, so that a failure is held by the second look that shows it.
+	patience = 8 * time.Second
+	// persistence is how long AWS may go on trying and failing, with something under way all the time, until a place counts as failed.
+	persistence = 30 * time.Second
 	// forgotten is when a failure that was not held against a place is no longer news: AWS has tried again since, or it succeeded.
 	forgotten = 90 * time.Second
 )
@@ -23,7 +26,20 @@ type Look struct {
 	Activities []asg.Activity // since Since, any order
 	Launching  int            // launches under way whose machine isn't listed
 	Zones      []string       // of the group
-	Now        time.Time      // of AWS
+	// Type is the one that all machines of the group have; empty: there are several.
+	Type string
+	Now  time.Time // of AWS
+	// Ours is the same moment by our own clock, which the ends of pauses are told in.
+	Ours time.Time
+}
+
+// Failure is a failed launch that was held against a place.
+type Failure struct {
+	cloudprovider.InstanceError
+	Cause asg.Cause
+	// Zone and Type are empty where they aren't known.
+	Zone, Type string
+	Spot       bool
 }
 
 // Since is the start of the first activity that can tell something about the open places, or notBefore if that is later. It is the zero
@@ -47,24 +63,24 @@ func (l *Ledger) Since(notBefore time.Time) time.Time {
 
 // Judge holds failed launches against places, one each, and returns the failures it held. Places for which a launch is under way stay hopeful: a
 // failed first try that AWS repeats is no failure until it has lasted for a while.
-func (l *Ledger) Judge(look Look) []cloudprovider.InstanceError {
+func (l *Ledger) Judge(look Look) []Failure {
 	failures := l.news(look)
 	l.looked = true
-	var held []cloudprovider.InstanceError
+	var held []Failure
 	for _, a := range failures {
 		age := look.Now.Sub(ended(a))
 		if age < patience && mayGoElsewhere(a, look) {
 			continue
 		}
 		room := l.hopeful() - look.Launching
-		if room <= 0 && age >= patience && l.hopeful() > 0 && l.hopeful() == len(l.open) {
+		if room <= 0 && age >= persistence && l.hopeful() > 0 && l.hopeful() == len(l.open) {
 			room = 1 // AWS keeps trying and failing: one place at least is in trouble
 		}
 		if room <= 0 && age < forgotten {
 			continue
 		}
-		if room > 0 && l.condemn(*a.Failure()) {
-			held = append(held, *a.Failure())
+		if failure := failureOf(a, look); room > 0 && l.condemn(failure) {
+			held = append(held, failure)
 		}
 		l.remember(a)
 	}
@@ -96,12 +112,21 @@ func (l *Ledger) news(look Look) []asg.Activity {
 	return failures
 }
 
-func (l *Ledger) condemn(failure cloudprovider.InstanceError) bool {
+// failureOf says what failed, and until when the same would fail again.
+func failureOf(a asg.Activity, look Look) Failure {
+	failure := Failure{InstanceError: *a.Failure(), Cause: a.FailureCause(), Zone: a.Zone(), Type: cmp.Or(a.InstanceType(), look.Type), Spot: a.Spot()}
+	if pause := failure.Cause.Pause(); pause > 0 {
+		failure.Until = look.Ours.Add(pause - max(0, look.Now.Sub(ended(a))))
+	}
+	return failure
+}
+
+func (l *Ledger) condemn(failure Failure) bool {
 	i := slices.IndexFunc(l.open, func(p Place) bool { return p.Failure == nil })
 	if i < 0 {
 		return false
 	}
-	l.open[i].Failure = &failure
+	l.open[i].Failure, l.open[i].Zone, l.open[i].Type = &failure.InstanceError, failure.Zone, failure.Type
 	return true
 }
 

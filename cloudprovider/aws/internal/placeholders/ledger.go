@@ -14,6 +14,8 @@ type Place struct {
 	RequestedAt time.Time
 	// Failure says why it won't come; nil: it is on its way as far as known. AWS goes on trying all the same.
 	Failure *cloudprovider.InstanceError
+	// Zone and Type say where what kind of machine failed; empty: not known, or it hasn't.
+	Zone, Type string
 	// from is the earliest moment at which it may have been asked for.
 	from time.Time
 }
