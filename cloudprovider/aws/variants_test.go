@@ -396,3 +396,37 @@ func TestAnUnknownTypeIsFineIfTagsGiveItsSizeAndIsAskedForAgain(t *testing.T) {
 		t.Errorf("%d questions in all", got)
 	}
 }
+
+func TestTheAliasesOfManyLaunchTemplatesTakeOneCall(t *testing.T) {
+	r := newRig(t, aws.Options{AutoDiscovery: []string{"asg:tag=x"}})
+	r.server.PutImage(awstest.Image{ID: "ami-9", BlockDevices: []awstest.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 9}}})
+	r.server.PutImageAlias("/newest", "ami-9")
+	for i := range 8 {
+		name, ref := fmt.Sprintf("lt-%d", i), &awstest.LaunchTemplateRef{Name: fmt.Sprintf("lt-%d", i), Version: "$Latest"}
+		versions := []awstest.LaunchTemplateVersion{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}}
+		if i == 3 {
+			ref.Version = "$Default"
+		}
+		if i == 4 {
+			versions[1].ImageID = "resolve:ssm:/newest"
+		}
+		r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: name, Versions: versions})
+		r.add(awstest.Group{Name: name, Max: 9, Tags: tags("x"), LaunchTemplate: ref})
+	}
+	r.refresh()
+	for i := range 8 {
+		want := "m5.xlarge 4 15155Mi 58 20Gi"
+		switch i {
+		case 3:
+			want = "m5.large 2 7577Mi 29 20Gi"
+		case 4:
+			want = "m5.xlarge 4 15155Mi 58 9Gi"
+		}
+		if got, err := r.variants(fmt.Sprintf("lt-%d", i)); err != nil || got[0] != "eu-west-1a certain "+want {
+			t.Errorf("lt-%d: %v, %v, want %s", i, got, err, want)
+		}
+	}
+	if got := r.count("DescribeLaunchTemplateVersions"); got != 3 { // all of them, and the one with an image behind an alias, plain and resolved
+		t.Errorf("%d questions", got)
+	}
+}

@@ -23,6 +23,8 @@ import (
 const (
 	readLimit = 30 * time.Second // bounds one call, retries included
 	pageSize  = 100              // the most that DescribeInstanceTypes takes
+
+	versionsPage = 200 // the most that DescribeLaunchTemplateVersions takes
 )
 
 // service is what is used of the SDK's client.
@@ -89,6 +91,63 @@ func (c *Client) Template(ctx context.Context, ref asg.TemplateRef) (launch.Temp
 	}
 	resolved.Aliased = true
 	return resolved, nil
+}
+
+// Aliases reads what $Latest and $Default mean for all launch templates of the account, in at most so many calls: more are left out. The refs have either an id
+// or a name. Templates whose image stands behind an alias are left out as well, see Template. With an error nothing is returned.
+func (c *Client) Aliases(ctx context.Context, calls int) (map[asg.TemplateRef]launch.Template, error) {
+	in := ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{"$Latest", "$Default"}, MaxResults: aws.Int32(versionsPage)}
+	found, newest := map[asg.TemplateRef]launch.Template{}, map[string]int64{}
+	for range calls {
+		out, err := c.versionsPage(ctx, &in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.LaunchTemplateVersions {
+			if err := addAliases(found, newest, &out.LaunchTemplateVersions[i]); err != nil {
+				return nil, err
+			}
+		}
+		if aws.ToString(out.NextToken) == "" {
+			break
+		}
+		in.NextToken = out.NextToken
+	}
+	return found, nil
+}
+
+func (c *Client) versionsPage(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	out, err := c.api.DescribeLaunchTemplateVersions(ctx, in)
+	return out, faults.Wrap("DescribeLaunchTemplateVersions", err)
+}
+
+// addAliases enters a version that is the default one, or the latest, or both: of a template the answer holds no others.
+func addAliases(found map[asg.TemplateRef]launch.Template, newest map[string]int64, in *types.LaunchTemplateVersion) error {
+	id, name, number := aws.ToString(in.LaunchTemplateId), aws.ToString(in.LaunchTemplateName), aws.ToInt64(in.VersionNumber)
+	var aliases []string
+	if aws.ToBool(in.DefaultVersion) {
+		aliases = append(aliases, "$Default")
+	}
+	if number >= newest[id] {
+		newest[id] = number
+		aliases = append(aliases, "$Latest")
+	}
+	for _, alias := range aliases {
+		byID, byName := asg.TemplateRef{ID: id, Version: alias}, asg.TemplateRef{Name: name, Version: alias}
+		delete(found, byID)
+		delete(found, byName)
+		if in.LaunchTemplateData == nil || strings.HasPrefix(aws.ToString(in.LaunchTemplateData.ImageId), "resolve:") {
+			continue
+		}
+		t, err := convertTemplate(in.LaunchTemplateData)
+		if err != nil {
+			return err
+		}
+		found[byID], found[byName] = t, t
+	}
+	return nil
 }
 
 func (c *Client) templateVersion(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput) (launch.Template, error) {

@@ -25,6 +25,7 @@ const (
 	offerLife     = 24 * time.Hour
 	unknownType   = 10 * time.Minute // until EC2 is asked again about a type that it didn't tell
 	extraLimit    = 5 * time.Second  // for questions that templates do without if need be: the loop waits for the answers
+	fewAliases    = 5                // are asked about one by one
 	parallel      = 8                // questions under way at a time
 )
 
@@ -43,6 +44,9 @@ type machines interface {
 
 type templates interface {
 	Template(ctx context.Context, ref asg.TemplateRef) (Template, error)
+	// Aliases reads what $Latest and $Default mean for all launch templates, in at most so many calls: more are left out. The refs have either an id or a
+	// name. Templates whose image stands behind an alias are left out as well.
+	Aliases(ctx context.Context, calls int) (map[asg.TemplateRef]Template, error)
 	Image(ctx context.Context, id string) (Image, error)
 }
 
@@ -89,6 +93,7 @@ func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
 	ask := func(question func()) {
 		group.Go(func() error { question(); return nil }) // the questions keep their errors in the cache
 	}
+	c.fillAliases(ctx, w.templates)
 	ask(func() { c.fillConfigurations(ctx, sorted(w.configurations)) })
 	for ref := range w.templates {
 		ask(func() { c.fillTemplate(ctx, ref) })
@@ -132,6 +137,41 @@ func (c *Cache) fillConfigurations(ctx context.Context, wanted []string) {
 			c.byConfiguration.fail(name, err, now)
 		default:
 			c.byConfiguration.fail(name, errUnknown, now)
+		}
+	}
+}
+
+// fillAliases asks about all aliases at once where that takes fewer calls than one for each that is due. Those that are not due yet are renewed with the
+// others, so that they stay together.
+func (c *Cache) fillAliases(ctx context.Context, wanted map[asg.TemplateRef]bool) {
+	now := c.clock.Now()
+	var aliases, due []asg.TemplateRef
+	for ref := range wanted {
+		if !strings.HasPrefix(ref.Version, "$") {
+			continue
+		}
+		aliases = append(aliases, ref)
+		if before, fresh := c.byTemplate.fresh(ref, now); !fresh && (before.known || before.failures == 0) {
+			due = append(due, ref)
+		}
+	}
+	if len(due) <= fewAliases {
+		return
+	}
+	found, err := c.machines.Aliases(ctx, len(due)/2)
+	if err != nil {
+		for _, ref := range due {
+			c.byTemplate.fail(ref, err, now)
+		}
+		return
+	}
+	for _, ref := range aliases {
+		key := asg.TemplateRef{ID: ref.ID, Version: ref.Version}
+		if ref.ID == "" {
+			key.Name = ref.Name
+		}
+		if t, ok := found[key]; ok {
+			c.byTemplate.keep(ref, t, now, aliasLife)
 		}
 	}
 }

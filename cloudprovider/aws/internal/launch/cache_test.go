@@ -3,6 +3,7 @@ package launch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type aws struct {
 	templates      map[string]launch.Template // by id and version
 	images         map[string]launch.Image
 	machines       map[string]launch.Machine
+	aliases        map[asg.TemplateRef]launch.Template
 	fitting        []string
 	offers         map[string][]string // zones by type
 	zones          []launch.Zone
@@ -65,6 +67,13 @@ func (a *aws) Template(_ context.Context, ref asg.TemplateRef) (launch.Template,
 		return launch.Template{}, errors.New("no such template")
 	}
 	return t, nil
+}
+
+func (a *aws) Aliases(_ context.Context, calls int) (map[asg.TemplateRef]launch.Template, error) {
+	if err := a.ask(fmt.Sprintf("aliases %d", calls)); err != nil {
+		return nil, err
+	}
+	return a.aliases, nil
 }
 
 func (a *aws) Image(_ context.Context, id string) (launch.Image, error) {
@@ -287,5 +296,109 @@ func TestChoicesOfAPolicy(t *testing.T) {
 	}
 	if _, err := cache.Facts(asg.Launch{}); err == nil || !strings.Contains(err.Error(), "neither a launch template nor a launch configuration") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestManyAliasesAreAskedAboutAtOnce(t *testing.T) {
+	a := &aws{templates: map[string]launch.Template{"lt-7 $Latest": {InstanceType: "m5.large"}}, aliases: map[asg.TemplateRef]launch.Template{}, zones: []launch.Zone{{Name: "za"}}}
+	var all []asg.Launch
+	for i := range 8 {
+		ref := asg.TemplateRef{ID: fmt.Sprintf("lt-%d", i), Name: "n", Version: "$Latest"}
+		all = append(all, asg.Launch{Template: ref})
+		if i != 7 { // the last one is on a page that was too many
+			a.aliases[asg.TemplateRef{ID: ref.ID, Version: ref.Version}] = launch.Template{InstanceType: "m5.large"}
+		}
+	}
+	cache, clock := newCache(t, a, false)
+	steps := []struct {
+		after time.Duration
+		fail  error
+		want  []string
+	}{
+		{want: []string{"aliases 4", "template lt-7 $Latest", "zones"}},
+		{after: time.Minute},
+		{after: 4 * time.Minute, want: []string{"aliases 4", "template lt-7 $Latest"}},
+		{after: 5 * time.Minute, fail: &faults.Error{Class: faults.Throttled}, want: []string{"aliases 4"}},
+		{after: 30 * time.Second, want: []string{"aliases 4", "template lt-7 $Latest"}},
+	}
+	for i, step := range steps {
+		clock.Step(step.after)
+		a.err = step.fail
+		cache.Fill(t.Context(), wanted(all...), true)
+		if diff := cmp.Diff(step.want, a.questions()); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+		for _, l := range all {
+			if facts, err := cache.Facts(l); err != nil || facts.Choices[0].Type != "m5.large" {
+				t.Errorf("step %d: %s: %+v, %v", i, l.Template, facts, err)
+			}
+		}
+	}
+}
+
+func TestTypesThatFitRequirementsAreAskedForOncePerQuestion(t *testing.T) {
+	a := &aws{
+		templates: map[string]launch.Template{"lt-1 1": {ImageID: "ami-1"}, "lt-2 1": {ImageID: "ami-2", Requirements: "{b}"}},
+		images:    map[string]launch.Image{"ami-1": {Architecture: "arm64", Virtualization: "hvm"}},
+		fitting:   []string{"m5.large", "q9.huge"}, machines: map[string]launch.Machine{},
+		offers: map[string][]string{"m5.large": {"za"}},
+	}
+	base := asg.TemplateRef{ID: "lt-1", Version: "1"}
+	policy := asg.Launch{Template: base, Overrides: []asg.Override{{Requirements: "{a}"}}}
+	twin := asg.Launch{Template: base, Overrides: []asg.Override{{Requirements: "{a}"}}}
+	own := template("lt-2", "1") // of an image that nobody knows
+	cache, clock := newCache(t, a, true)
+	cache.Fill(t.Context(), wanted(policy, twin, own), true)
+	want := []string{
+		"fitting {a} arm64 hvm", "fitting {b}", "image ami-1", "image ami-2", "offers m5.large,q9.huge", "template lt-1 1", "template lt-2 1", "types m5.large,q9.huge", "zones",
+	}
+	if diff := cmp.Diff(want, a.questions()); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+	facts, err := cache.Facts(policy)
+	if err != nil || !facts.ByRequirements || len(facts.Choices) != 2 || !facts.Choices[0].Known || facts.Choices[1].Known {
+		t.Fatalf("facts %+v, %v", facts, err)
+	}
+	if diff := cmp.Diff([][]string{{"za"}, nil}, [][]string{facts.Choices[0].Zones, facts.Choices[1].Zones}); diff != "" {
+		t.Errorf("zones (-want +got):\n%s", diff)
+	}
+	version := cache.Version()
+	clock.Step(59 * time.Minute)
+	cache.Fill(t.Context(), wanted(policy, twin, own), true)
+	if got := a.questions(); slices.ContainsFunc(got, func(q string) bool { return strings.HasPrefix(q, "fitting") }) {
+		t.Errorf("asked again within an hour: %v", got)
+	}
+	if cache.Version() != version {
+		t.Error("the version changed although nothing did")
+	}
+	a.fitting = nil
+	clock.Step(2 * time.Minute)
+	cache.Fill(t.Context(), wanted(policy), true)
+	if facts, err := cache.Facts(policy); err != nil || len(facts.Choices) != 2 {
+		t.Errorf("the last good answer is gone: %+v, %v", facts, err)
+	}
+}
+
+func TestZonesAreLookedUpByNameAndIDAndStrangersAskedForSeldom(t *testing.T) {
+	a := &aws{configurations: map[string]launch.Template{"lc": {InstanceType: "m5.large"}}, zones: []launch.Zone{{Name: "za", ID: "z-1", Region: "r"}}}
+	cache, clock := newCache(t, a, false)
+	group := launch.Wanted{Launch: asg.Launch{Configuration: "lc"}, Zones: []string{"za"}}
+	ask := func(after time.Duration, w launch.Wanted) int {
+		clock.Step(after)
+		cache.Fill(t.Context(), []launch.Wanted{w}, true)
+		return len(slices.DeleteFunc(a.questions(), func(q string) bool { return q != "zones" }))
+	}
+	strange := launch.Wanted{Launch: group.Launch, ZoneIDs: []string{"z-2"}}
+	got := []int{ask(0, group), ask(time.Minute, group), ask(time.Minute, strange), ask(8*time.Minute, strange), ask(time.Minute, strange)}
+	if diff := cmp.Diff([]int{1, 0, 0, 1, 0}, got); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"za", "z-1"} {
+		if zone, known := cache.Zone(name); !known || zone.Region != "r" {
+			t.Errorf("%s: %+v, %v", name, zone, known)
+		}
+	}
+	if _, known := cache.Zone(""); known {
+		t.Error("a zone without a name is known")
 	}
 }
