@@ -153,6 +153,7 @@ func (p *Provider) refreshPrices(ctx context.Context) {
 	if !p.prices.checkDue() {
 		return
 	}
+	p.prices.tellWithout(ctx)
 	want := wantedPrices{spotTypes: map[string]bool{}, systems: map[prices.System]bool{}}
 	for _, group := range p.view.Load().byName {
 		plan := p.planOf(group, prices.Plan{System: prices.Linux})

@@ -166,6 +166,18 @@ func TestRefreshDoesNotWaitForPrices(t *testing.T) {
 	r.provider.WaitForPrices()
 }
 
+func TestCleanupEndsTheReadingOfPrices(t *testing.T) {
+	gate := awstest.NewGate(awstest.BeforeEffect) // which nobody opens
+	r := priced(t, aws.Options{}, awstest.Group{Name: "plain", Max: 10})
+	r.server.Inject(awstest.Fault{Action: "GetProducts", Count: awstest.Always, Effect: gate})
+	r.refresh()
+	<-gate.Arrived()
+	if err := r.provider.Cleanup(r.ctx()); err != nil {
+		t.Error(err)
+	}
+	r.provider.WaitForPrices()
+}
+
 func TestNobodyIsAskedForPricesThatAreNotWanted(t *testing.T) {
 	r := newRig(t, aws.Options{Nodes: []string{"0:10:plain"}}, awstest.Group{Name: "plain", Max: 10})
 	r.load()

@@ -43,6 +43,7 @@ type pricing struct {
 	book      atomic.Pointer[prices.Book] // never nil
 	machines  atomic.Pointer[machineList] // nil: has to be made
 	loads     sync.WaitGroup
+	without   sync.Once // it is told that the region has no price list
 
 	mu        sync.Mutex // guards what follows; never held over a network call
 	loading   bool
@@ -81,6 +82,16 @@ func subset[K comparable](some, all map[K]bool) bool {
 
 func (p *pricing) desk() prices.Desk {
 	return prices.Desk{Book: p.book.Load(), Overrides: p.overrides, Region: p.region, Shape: p.shape}
+}
+
+// tellWithout says once that nobody tells prices on demand in the region.
+func (p *pricing) tellWithout(ctx context.Context) {
+	if p.list != nil {
+		return
+	}
+	p.without.Do(func() {
+		klog.FromContext(ctx).Info("No Pricing API tells prices of the region: those on demand follow the built-in formula", "region", p.region, "formulaAsOf", prices.FormulaAsOf)
+	})
 }
 
 // saw notes the system of a node, so that its prices are read from then on.

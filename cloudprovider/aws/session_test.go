@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws"
 	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
@@ -101,6 +102,41 @@ func TestTroubleWithPricesIsToldOnce(t *testing.T) {
 		!strings.Contains(told[0], `"formulaAsOf"="2025"`) || !strings.Contains(told[1], "Read prices from AWS") {
 		t.Errorf("told %q", told)
 	}
+}
+
+func TestARegionWithoutAPriceListIsToldOnce(t *testing.T) {
+	clock := clocktesting.NewFakeClock(eight)
+	server, err := awstest.New(awstest.Config{Clock: clock, Region: "us-gov-west-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "workers", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.large", Spot: true}}})
+	if err := server.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	r := &rig{t: t, clock: clock, server: server, observed: &observed{}}
+	r.add(awstest.Group{Name: "plain", Max: 10, Zones: []string{"us-gov-west-1a"}})
+	r.provider = r.connect(aws.Options{Nodes: []string{"0:10:plain"}, ReadPrices: true, SDK: []func(*config.LoadOptions) error{config.WithRegion("us-gov-west-1")}})
+	server.SetSpotPrice(awstest.SpotPrice{Type: "m5.large", Zone: "us-gov-west-1a", PerHour: 0.04})
+	ctx, lines := listening(t)
+	told := 0
+	for range 3 {
+		if err := r.provider.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r.provider.WaitForPrices()
+		clock.Step(time.Hour)
+	}
+	for len(lines) > 0 {
+		if strings.Contains(<-lines, "No Pricing API tells prices of the region") {
+			told++
+		}
+	}
+	if told != 1 || r.count("GetProducts") != 0 {
+		t.Errorf("told %d times, %d questions", told, r.count("GetProducts"))
+	}
+	r.wantPrice("plain", "us-gov-west-1a", 0.04)
 }
 
 // All services have to be reached by the address of the cloud config, with its path, and under the name by which operators find calls.
