@@ -118,7 +118,9 @@ func TestLaterKeysWinAndLetterCaseDoesNotMatter(t *testing.T) {
 
 func TestTheEnvironmentIsAskedOnlyIfTheFileSaysSo(t *testing.T) {
 	r := newRig(t, on("web", 0, 5, 1))
-	getenv := func(name string) string { return map[string]string{"DIGITALOCEAN_ACCESS_TOKEN": dotest.DefaultToken}[name] }
+	getenv := func(name string) string {
+		return map[string]string{"DIGITALOCEAN_ACCESS_TOKEN": dotest.DefaultToken}[name]
+	}
 	without := strings.Replace(r.server.CloudConfig(), `"token": "`+dotest.DefaultToken+`", `, "", 1)
 	if _, err := digitalocean.New(testContext(t), digitalocean.Options{CloudConfig: []byte(without), Clock: r.clock, Getenv: getenv}); err == nil {
 		t.Error("no error although the file names no token")

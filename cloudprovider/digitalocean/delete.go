@@ -98,7 +98,7 @@ func (p *Provider) resolve(f fresh, refs []cloudprovider.NodeRef) []target {
 	lost := f.book.lost(p.clock.Now())
 	for i, ref := range refs {
 		t := p.find(f, ref)
-		t.skip = t.skip || p.config.SkipDrain || ref.Name == ref.ProviderID
+		t.skip = t.skip || p.config.SkipDrain || ref.Name == ref.ProviderID && ref.Name != "" // the last: it never registered
 		switch {
 		case t.err != nil:
 		case t.place && lost > 0 && !seen[ref.ProviderID]:

@@ -21,10 +21,11 @@ const (
 	codeFailed   = "NODE_FAILED"
 )
 
-// translate turns an error of the API into the one of the contract that asks for the right reaction. Other errors are left as they are.
+// translate turns an error of the API into the one of the contract that asks for the right reaction. Errors that are not from
+// the API, and those that were judged before, are left as they are.
 func (p *Provider) translate(err error, q question) error {
 	failure, ok := errors.AsType[*doapi.Error](err)
-	if !ok {
+	if !ok || isTransient(err) {
 		return err
 	}
 	if !q.write { // reads fail again and again, and are told once if their text stays
@@ -54,9 +55,19 @@ func (p *Provider) translate(err error, q question) error {
 		return advise("check the token that --cloud-config gives")
 	case doapi.Denied:
 		return advise("give the token the scope " + scopeOf(failure.Operation))
-	case doapi.Quota:
+	case doapi.Quota, doapi.Capacity:
+		return shortage(failure, q)
+	default:
+		return &cloudprovider.ConfigurationError{Group: q.group, Err: failure}
+	}
+}
+
+// shortage is what a write is refused for when something is used up; to a read it means nothing of the kind.
+func shortage(failure *doapi.Error, q question) error {
+	switch {
+	case q.write && failure.Class == doapi.Quota:
 		return &cloudprovider.QuotaError{Group: q.group, Code: codeQuota, Err: failure}
-	case doapi.Capacity:
+	case q.write:
 		return &cloudprovider.OutOfResourcesError{Group: q.group, Code: codeCapacity, Err: failure}
 	default:
 		return &cloudprovider.ConfigurationError{Group: q.group, Err: failure}

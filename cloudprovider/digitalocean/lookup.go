@@ -40,7 +40,7 @@ func (p *Provider) InstanceExists(node *corev1.Node) (exists, known bool) {
 	if _, elsewhere := v.others[id]; elsewhere {
 		return true, true
 	}
-	if node.CreationTimestamp.Add(lateJoiner).After(v.listed) {
+	if _, gone := v.gone[id]; !gone && node.CreationTimestamp.Add(lateJoiner).After(v.listed) {
 		return false, false
 	}
 	return false, true
