@@ -22,7 +22,7 @@ func (g *NodeGroup) DecreaseTargetSize(ctx context.Context, by int) (lowered int
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	f, err := p.readFresh(ctx, b)
+	f, err := p.readNow(ctx, b)
 	if err != nil {
 		return 0, fmt.Errorf("reading node group %s before lowering its target: %w", g.ID(), err)
 	}
@@ -44,11 +44,11 @@ func (p *Provider) cut(ctx context.Context, f fresh, numbers []int, keep int) (l
 		logger.V(1).Info("Nothing to withdraw", "nodeGroup", id, "desired", f.group.Desired, "machines", f.sizes.LiveMachines)
 		return 0, nil
 	}
-	activities, _, err := p.api.Activities(ctx, b.name, b.server.Add(-activityWindow))
+	activities, at, err := p.api.Activities(ctx, b.name, b.server.Add(-activityWindow))
 	if err != nil {
 		return 0, fmt.Errorf("looking for launches in node group %s before lowering it: %w", id, p.translate(err, question{group: id}))
 	}
-	decision := p.decide(f, activities, len(numbers), keep)
+	decision := p.decide(f, launches{activities: activities, at: at}, asg.Cut{Machines: len(numbers), KeepUnits: keep})
 	if decision.Why != "" {
 		logger.V(1).Info("Leaving the desired capacity alone", "nodeGroup", id, "desired", f.group.Desired, "reason", decision.Why)
 		return 0, nil
@@ -72,21 +72,27 @@ func (p *Provider) cut(ctx context.Context, f fresh, numbers []int, keep int) (l
 
 // lookAfter reads the group right after a cut and rescues what has to be rescued. If it can't, the next refresh does. Hold b.writing.
 func (p *Provider) lookAfter(ctx context.Context, b *book) {
-	if _, err := p.readFresh(ctx, b); err != nil {
+	if _, err := p.readNow(ctx, b); err != nil {
 		klog.FromContext(ctx).V(1).Info("Cannot look at the node group after lowering it", "nodeGroup", b.name, "reason", err.Error())
 		return
 	}
 	p.rescue(ctx, b)
 }
 
-func (p *Provider) decide(f fresh, activities []asg.Activity, machines, keep int) asg.Decision {
+// launches are the scaling activities of a group as of a time of AWS.
+type launches struct {
+	activities []asg.Activity
+	at         time.Time
+}
+
+// decide completes the cut by what is known of the group, and judges it.
+func (p *Provider) decide(f fresh, seen launches, cut asg.Cut) asg.Decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.clock.Now()
-	return asg.Cut{
-		Group: f.group, Sizes: f.sizes, Picture: f.book.see(activities, now), Machines: machines, KeepUnits: keep,
-		SameSince: f.book.sameSince, RaisedAt: f.book.raisedAt, Now: now,
-	}.Decide()
+	now := moment{at: p.clock.Now(), server: seen.at}
+	cut.Group, cut.Sizes, cut.Picture = f.group, f.sizes, f.book.see(seen.activities, now)
+	cut.SameFor, cut.RaisedFor = now.since(f.book.sameSince), now.since(f.book.raisedAt)
+	return cut.Decide()
 }
 
 // watchOver makes the next refreshes look whether a machine arrived while the desired capacity was being lowered.
@@ -175,22 +181,24 @@ func (p *Provider) unprotect(ctx context.Context, b *book, ids []string) {
 // later. Hold b.writing.
 func (p *Provider) rescue(ctx context.Context, b *book) {
 	p.mu.Lock()
-	f := fresh{book: b, group: b.group, sizes: b.sizes}
+	f := b.asFresh()
 	endangered := !b.watch.until.IsZero() && f.group.Desired == b.watch.desired &&
 		f.sizes.LiveUnits-f.group.Desired >= f.sizes.MaxUnitsPerMachine
 	p.mu.Unlock()
 	if !endangered {
 		return
 	}
-	logger := klog.FromContext(ctx)
-	desired := min(f.sizes.LiveUnits, f.group.Max)
+	desired := min(f.sizes.LiveUnits, f.sizes.MaxUnits)
+	if desired <= f.group.Desired {
+		return
+	}
 	err := p.setDesired(ctx, f, change{desired: desired}, question{group: cloudprovider.GroupID(b.name), write: true})
 	if err != nil {
-		logger.Error(err, "Cannot raise a desired capacity above which a machine arrived", "nodeGroup", b.name, "from", f.group.Desired, "to", desired)
+		klog.FromContext(ctx).Error(err, "Cannot raise a desired capacity above which a machine arrived", "nodeGroup", b.name, "from", f.group.Desired, "to", desired)
 		return
 	}
 	p.mu.Lock()
 	b.watch.desired = desired
 	p.mu.Unlock()
-	logger.Info("A machine arrived while the desired capacity was being lowered, raised it again", "nodeGroup", b.name, "from", f.group.Desired, "to", desired)
+	p.corrected(b, f.group.Desired, desired)
 }

@@ -55,7 +55,7 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	f, err := p.readFresh(ctx, b)
+	f, err := p.readFor(ctx, b, ids)
 	if _, gone := errors.AsType[*cloudprovider.GoneError](err); gone {
 		return outcomesOf(nodes, ids, nil), nil // its machines have gone with it
 	}
@@ -76,6 +76,14 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	}
 	maps.Copy(failures, p.terminate(ctx, b, plan, m))
 	return outcomesOf(nodes, ids, failures), nil
+}
+
+// readFor reads the group for a deletion, anew where places of machines that never came are to be withdrawn.
+func (p *Provider) readFor(ctx context.Context, b *book, ids []providerid.ID) (fresh, error) {
+	if slices.ContainsFunc(ids, func(id providerid.ID) bool { return id.Kind == providerid.Placeholder }) {
+		return p.readNow(ctx, b)
+	}
+	return p.readFresh(ctx, b)
 }
 
 // outcomesOf lists one outcome per node. What isn't among the failures ends, or is gone.
@@ -159,7 +167,11 @@ func (p *Provider) plan(f fresh, ids []providerid.ID, m minimum) (deletion, erro
 		if !listed {
 			continue // gone
 		}
-		switch instance.Lifecycle.Phase() {
+		phase := instance.Lifecycle.Phase()
+		if phase == asg.PhaseKept && m == refillMinimum { // whoever asks for it by name and with force means it
+			phase = asg.PhaseRunning
+		}
+		switch phase {
 		case asg.PhaseCreating, asg.PhaseRunning:
 			units, err := f.group.UnitsOf(instance, p.weigher(f.group.Unit))
 			if err != nil {
@@ -169,6 +181,8 @@ func (p *Provider) plan(f fresh, ids []providerid.ID, m minimum) (deletion, erro
 			d.units += units
 		case asg.PhaseStandby:
 			d.refused[id.Name] = fmt.Errorf("instance %s is in standby, out of which only an operator takes it", id.Name)
+		case asg.PhaseKept:
+			d.refused[id.Name] = fmt.Errorf("instance %s is %s: AWS keeps it for inspection", id.Name, instance.Lifecycle)
 		default: // on its way out already
 		}
 	}
@@ -209,8 +223,8 @@ func (p *Provider) terminate(ctx context.Context, b *book, d deletion, m minimum
 	p.settleUnknown(ctx, b, failures)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b.nextLook = p.clock.Now()
-	p.publish()
+	b.suspect = b.suspect || len(failures) > 0
+	b.nextLook = p.clock.Now() // the desired capacity is read, not reckoned
 	return failures
 }
 
@@ -219,7 +233,7 @@ func (p *Provider) end(ctx context.Context, b *book, victims []victim, decrement
 	failures := map[string]error{}
 	for chunk := range slices.Chunk(victims, asgapi.BatchSize) {
 		if len(chunk) > 1 && !p.single.Load() {
-			err := p.api.TerminateBatch(ctx, b.name, idsOf(chunk), decrement)
+			err := p.persist(ctx, func() error { return p.api.TerminateBatch(ctx, b.name, idsOf(chunk), decrement) })
 			if err == nil {
 				p.ended(ctx, b, chunk, decrement)
 				continue
@@ -232,8 +246,8 @@ func (p *Provider) end(ctx context.Context, b *book, victims []victim, decrement
 			}
 			// One bad id spoils a batch, and older endpoints don't know batches.
 		}
-		failed := p.endSingly(ctx, b, chunk, decrement)
-		if len(chunk) > 1 && len(failed) == 0 {
+		failed, ended := p.endSingly(ctx, b, chunk, decrement)
+		if len(chunk) > 1 && ended == len(chunk) { // there was no bad id
 			p.single.Store(true)
 		}
 		maps.Copy(failures, failed)
@@ -251,55 +265,63 @@ func passes(err error) bool {
 	}
 }
 
-func (p *Provider) endSingly(ctx context.Context, b *book, victims []victim, decrement bool) map[string]error {
-	failures := map[string]error{}
+// endSingly ends machines by a call each. It returns why some were not, and how many were: one that is gone is neither.
+func (p *Provider) endSingly(ctx context.Context, b *book, victims []victim, decrement bool) (failures map[string]error, ended int) {
+	failures = map[string]error{}
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(singlesAtOnce)
 	for _, v := range victims {
 		group.Go(func() error {
-			err := p.api.Terminate(ctx, v.id, decrement)
+			err := p.persist(ctx, func() error { return p.api.Terminate(ctx, v.id, decrement) })
+			if err == nil {
+				p.ended(ctx, b, []victim{v}, decrement)
+			}
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case err == nil:
-				p.ended(ctx, b, []victim{v}, decrement)
+				ended++
 			case faults.ClassOf(err) == faults.NotFound: // gone already
 			default:
-				mu.Lock()
-				defer mu.Unlock()
 				failures[v.id] = p.translate(err, question{group: cloudprovider.GroupID(b.name), write: true, asked: 1})
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions keep their errors in failures
-	return failures
+	return failures, ended
 }
 
-// ended enters machines that AWS agreed to end.
+// ended enters machines that AWS agreed to end, and shows it at once: nobody is to take them for living ones.
 func (p *Provider) ended(ctx context.Context, b *book, victims []victim, decrement bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.moment()
+	at.server = b.server
 	b.group.Instances = slices.Clone(b.group.Instances)
-	units := 0
+	before := b.sizes.BaseUnits
 	for _, v := range victims {
-		units += v.units
-		b.overlay.ended(v.id, at)
-		for i := range b.group.Instances {
-			if b.group.Instances[i].ID == v.id {
-				b.group.Instances[i].Lifecycle = asg.Terminating
-			}
+		desired := b.group.Desired
+		i := slices.IndexFunc(b.group.Instances, func(i asg.Instance) bool { return i.ID == v.id })
+		counted := i >= 0 && b.group.Instances[i].Lifecycle.Phase().Counts()
+		if decrement && counted { // else an answer that came in meanwhile has it already
+			desired = max(0, desired-v.units)
+		}
+		b.overlay.ended(v.id, b.group.Desired, desired, at)
+		if b.watch.desired == b.group.Desired {
+			b.watch.desired = desired
+		}
+		b.group.Desired = desired
+		if counted {
+			b.group.Instances[i].Lifecycle = asg.Terminating
 		}
 		klog.FromContext(ctx).V(1).Info("Ending a machine", "nodeGroup", b.name, "instance", v.id, "decrement", decrement)
 	}
-	if decrement {
-		b.overlay.wrote(b.group.Desired, b.group.Desired-units, at)
-		b.group.Desired -= units
-	}
-	before := b.sizes.BaseUnits
 	p.remeasure(b)
 	b.net += b.sizes.BaseUnits - before
 	b.ledger.Settle(placeholders.Change{Missing: b.sizes.Missing, At: at.at, From: b.server})
+	p.publish()
 }
 
 // settleUnknown looks at the group where AWS gave no answer: a machine that is ending was ended.
@@ -312,7 +334,7 @@ func (p *Provider) settleUnknown(ctx context.Context, b *book, failures map[stri
 	if !unknown {
 		return
 	}
-	f, err := p.readFresh(ctx, b)
+	f, err := p.readNow(ctx, b)
 	if err != nil {
 		return
 	}

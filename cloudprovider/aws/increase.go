@@ -4,56 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/klog/v2"
 
 	"example.com/cluster-autoscaler/cloudprovider"
-	"example.com/cluster-autoscaler/cloudprovider/aws/internal/asg"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/faults"
 )
-
-// fresh is a group as AWS described it just now.
-type fresh struct {
-	book  *book
-	group asg.Group
-	sizes asg.Sizes
-	net   int
-}
-
-// current is the book of a group as of now; that of the snapshot where the group has gone since.
-func (g *NodeGroup) current() *book {
-	g.provider.mu.Lock()
-	defer g.provider.mu.Unlock()
-	if b := g.provider.books[g.book.name]; b != nil {
-		return b
-	}
-	return g.book
-}
-
-// readFresh reads the group right before a write. It shows the result in the view and wakes the loop if that is news. Hold b.writing.
-func (p *Provider) readFresh(ctx context.Context, b *book) (fresh, error) {
-	id := cloudprovider.GroupID(b.name)
-	asked := p.moment()
-	listing, err := p.api.GroupsByName(ctx, []string{b.name})
-	if err != nil {
-		return fresh{}, p.translate(err, question{group: id})
-	}
-	if len(listing.Groups) == 0 {
-		return fresh{}, &cloudprovider.GoneError{Group: id, Err: errors.New("AWS knows no Auto Scaling group of this name any more")}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := b.sizes
-	p.take(b, answer{group: listing.Groups[0], broken: listing.Broken[b.name], asked: asked, server: listing.At})
-	p.publish()
-	if b.fault.err != nil {
-		return fresh{}, b.fault.err
-	}
-	if before != b.sizes {
-		p.wake()
-	}
-	return fresh{book: b, group: b.group, sizes: b.sizes, net: b.net}, nil
-}
 
 // IncreaseSize reads the group, and writes a desired capacity that is delta machines above what the view had, our own writes since
 // then included. What somebody else has raised in the meantime counts for it; what somebody else has taken away is left away.
@@ -70,7 +27,7 @@ func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, e
 	if err != nil {
 		return 0, fmt.Errorf("reading node group %s before raising it: %w", g.ID(), err)
 	}
-	if why := suspended(f.group); why != "" {
+	if why := p.suspension(f.group); why != "" {
 		return 0, &cloudprovider.ConfigurationError{Group: g.ID(), Err: errors.New(why)}
 	}
 	desired, err := g.raised(f, delta)
@@ -81,11 +38,27 @@ func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, e
 		klog.FromContext(ctx).Info("Somebody else has raised the node group", "nodeGroup", g.ID(), "desired", f.sizes.BaseUnits, "wanted", desired)
 		return delta, nil
 	}
-	if err := p.setDesired(ctx, f, change{desired: desired}, question{group: g.ID(), write: true, asked: delta, room: f.sizes.Max - f.sizes.Target}); err != nil {
-		return 0, fmt.Errorf("raising node group %s from %d to %d: %w", g.ID(), f.group.Desired, desired, err)
+	err = p.setDesired(ctx, f, change{desired: desired}, question{group: g.ID(), write: true, asked: delta, room: f.sizes.Max - f.sizes.Target})
+	if err != nil {
+		return 0, fmt.Errorf("raising node group %s from %d to %d: %w", g.ID(), f.group.Desired, desired, g.withRoom(ctx, err, delta))
 	}
 	klog.FromContext(ctx).V(1).Info("Raised node group", "nodeGroup", g.ID(), "from", f.group.Desired, "to", desired)
 	return delta, nil
+}
+
+// withRoom completes a refusal for bounds that have changed by the room that there is as of now.
+func (g *NodeGroup) withRoom(ctx context.Context, refusal error, delta int) error {
+	if _, stale := errors.AsType[*cloudprovider.StaleBoundsError](refusal); !stale {
+		return refusal
+	}
+	f, err := g.provider.readNow(ctx, g.current())
+	if err != nil {
+		return refusal
+	}
+	if _, err := g.raised(f, delta); err != nil {
+		return err
+	}
+	return refusal
 }
 
 // raised is the desired capacity for delta more machines.
@@ -113,29 +86,59 @@ type change struct {
 // setDesired writes a desired capacity and enters it into the book. If AWS doesn't answer it looks whether the write was carried out. Hold b.writing.
 func (p *Provider) setDesired(ctx context.Context, f fresh, c change, q question) error {
 	b := f.book
-	requested, err := p.api.SetDesired(ctx, b.name, c.desired)
+	raise := c.desired > f.group.Desired
+	var requested time.Time
+	write := func() (err error) {
+		requested, err = p.api.SetDesired(ctx, b.name, c.desired)
+		return err
+	}
+	var err error
+	if raise {
+		err = p.persist(ctx, write)
+	} else { // not tried again: what a cut was judged on is too old by then
+		err = write()
+	}
 	unanswered := faults.ClassOf(err) == faults.Unanswered
 	if unanswered && p.carriedOut(ctx, b, c.desired) {
 		err = nil
 	}
-	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if unanswered && c.desired > b.group.Desired {
-			b.raisedAt = p.clock.Now() // it may still come
-		}
-		b.nextLook = p.clock.Now()
-		return p.translate(err, q)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err != nil {
+		if unanswered && raise {
+			b.raisedAt = moment{at: p.clock.Now(), server: b.server} // it may still come
+		}
+		b.nextLook = p.clock.Now()
+		b.suspect = true
+		return p.translate(err, q)
+	}
 	if requested.IsZero() {
 		requested = b.server
 	}
-	p.desire(b, c, requested)
+	p.desire(f, c, requested)
 	b.nextLook = p.clock.Now().Add(firstLook)
 	p.publish()
 	return nil
+}
+
+// secondTry is how long after a write that AWS was too busy for it is tried once more.
+const secondTry = 1500 * time.Millisecond
+
+// persist makes a call, and makes it once more a little later if AWS did nothing because it is at work in the group.
+func (p *Provider) persist(ctx context.Context, call func() error) error {
+	timer := p.clock.NewTimer(secondTry)
+	defer timer.Stop()
+	err := call()
+	refusal, ok := errors.AsType[*faults.Error](err)
+	if !ok || refusal.Code != "ScalingActivityInProgress" && refusal.Code != "ResourceContention" {
+		return err
+	}
+	select {
+	case <-timer.C():
+		return call()
+	case <-ctx.Done():
+		return err
+	}
 }
 
 // carriedOut tells whether a group has the desired capacity that we asked for without getting an answer.

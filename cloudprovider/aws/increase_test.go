@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -109,6 +110,7 @@ func TestRaisesLookAtTheGroupAsItIsNow(t *testing.T) {
 			if err := test.meanwhile(r.server); err != nil {
 				t.Fatal(err)
 			}
+			r.old()
 			granted, err := group.IncreaseSize(r.ctx(), 3)
 			if granted != test.granted || kind(err) != test.kind {
 				t.Errorf("granted %d, %s: %v", granted, kind(err), err)
@@ -185,8 +187,6 @@ func TestErrorsOfARaise(t *testing.T) {
 	}{
 		"throttled":               {set, awstest.Throttle{}, "transient", 0, 1},
 		"throttled while reading": {read, awstest.Throttle{}, "transient", 0, 1},
-		"busy":                    {set, answer(400, "ScalingActivityInProgress", "Scaling activity x is in progress and blocks this action"), "transient", 0, 1},
-		"contention":              {set, answer(500, "ResourceContention", "You already have a pending update"), "transient", 0, 1},
 		"a server fault before it was carried out": {set, answer(500, "InternalFailure", "x"), "transient, outcome unknown", 0, 1},
 		"a server fault after it was carried out":  {set, awstest.ErrorAnswer{Status: 500, Side: awstest.AfterEffect}, "none", 1, 2},
 		"no answer, not carried out":               {set, awstest.Drop{}, "transient, outcome unknown", 0, 1},
@@ -207,6 +207,7 @@ func TestErrorsOfARaise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, aws.Options{Nodes: []string{"0:9:a"}}, awstest.Group{Name: "a", Max: 9, Desired: 1, Timing: slowly()})
 			r.refresh()
+			r.old()
 			r.server.Inject(awstest.Fault{Action: test.action, Effect: test.effect})
 			granted, err := r.group("a").IncreaseSize(r.ctx(), 1)
 			if granted != test.granted || kind(err) != test.want {
@@ -230,17 +231,62 @@ func TestErrorsOfARaise(t *testing.T) {
 	}
 }
 
+func TestAGroupThatAWSIsAtWorkInIsAskedOnceMore(t *testing.T) {
+	for _, code := range []string{"ScalingActivityInProgress", "ResourceContention"} {
+		for times, want := range map[int]string{1: "none", 2: "transient"} {
+			t.Run(fmt.Sprintf("%s, %d times", code, times), func(t *testing.T) {
+				r := newRig(t, aws.Options{Nodes: []string{"0:9:a"}}, awstest.Group{Name: "a", Max: 9, Desired: 2, Timing: slowly()})
+				r.provider = r.connect(aws.Options{Nodes: []string{"0:9:a"}, Clock: r.clock})
+				r.refresh()
+				r.server.Inject(awstest.Fault{Count: times, Action: "SetDesiredCapacity", Effect: awstest.ErrorAnswer{Status: 400, Code: code, Message: "busy"}})
+				r.server.Inject(awstest.Fault{Count: times, Action: "TerminateInstanceInAutoScalingGroup", Effect: awstest.ErrorAnswer{Status: 400, Code: code, Message: "busy"}})
+				pass := awstest.Hook{Before: func() { r.clock.Step(2 * time.Second) }}
+				r.server.Inject(awstest.Fault{Count: 1, Action: "SetDesiredCapacity", Effect: pass})
+				r.server.Inject(awstest.Fault{Count: 1, Action: "TerminateInstanceInAutoScalingGroup", Effect: pass})
+				if _, err := r.group("a").IncreaseSize(r.ctx(), 1); kind(err) != want {
+					t.Errorf("a raise: %s: %v, want %s", kind(err), err, want)
+				}
+				got, err := r.group("a").DeleteNodes(r.ctx(), refs(r.machines("a")[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kind(got[0].Err) != want {
+					t.Errorf("a deletion: %s: %v, want %s", kind(got[0].Err), got[0].Err, want)
+				}
+				if r.count("SetDesiredCapacity") != 2 || r.count("TerminateInstanceInAutoScalingGroup") != 2 {
+					t.Errorf("writes %v", r.writes())
+				}
+			})
+		}
+	}
+}
+
 func TestTheGroupVanishedRightBeforeTheRaise(t *testing.T) {
 	r := newRig(t, aws.Options{Nodes: []string{"0:9:a"}}, awstest.Group{Name: "a", Max: 9, Desired: 1})
 	r.refresh()
 	if err := r.server.RemoveGroup("a"); err != nil {
 		t.Fatal(err)
 	}
+	r.old()
 	if granted, err := r.group("a").IncreaseSize(r.ctx(), 1); granted != 0 || kind(err) != "gone" {
 		t.Errorf("granted %d, %v", granted, err)
 	}
 	if writes := r.writes(); len(writes) != 0 {
 		t.Errorf("writes %v", writes)
+	}
+}
+
+func TestARaiseThatTheBoundsOfTheLastSecondsForbidTellsTheRoom(t *testing.T) {
+	r := newRig(t, aws.Options{Nodes: []string{"0:9:a"}}, awstest.Group{Name: "a", Max: 9, Desired: 1, Timing: slowly()})
+	r.refresh()
+	if err := r.server.SetBounds("a", 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	if granted, err := r.group("a").IncreaseSize(r.ctx(), 4); granted != 0 || kind(err) != "stale bounds, asked 4, room 2" {
+		t.Errorf("granted %d, %s: %v", granted, kind(err), err)
+	}
+	if got := r.state("a"); got.Max != 3 || r.desired("a") != 1 {
+		t.Errorf("the view has the maximum %d, desired is %d", got.Max, r.desired("a"))
 	}
 }
 

@@ -23,14 +23,14 @@ type Picture struct {
 	Launching int
 }
 
-// PictureOf takes the picture.
-func PictureOf(group Group, activities []Activity) Picture {
+// PictureOf takes the picture. now is AWS's time of the activities.
+func PictureOf(group Group, activities []Activity, now time.Time) Picture {
 	var ids []string
 	for _, instance := range group.Live() {
 		ids = append(ids, instance.ID)
 	}
 	slices.Sort(ids)
-	return Picture{Live: ids, Launching: Launching(activities, group)}
+	return Picture{Live: ids, Launching: Launching(activities, group, now)}
 }
 
 // Equal tells whether nothing has moved between two looks.
@@ -47,11 +47,10 @@ type Cut struct {
 	Machines int
 	// KeepUnits are on top of the minimum: machines that are to be ended by name in the same breath.
 	KeepUnits int
-	// SameSince is when the picture was first seen as it is now.
-	SameSince time.Time
-	// RaisedAt is when the desired capacity was last raised by us.
-	RaisedAt time.Time
-	Now      time.Time
+	// SameFor is for how long the picture has been as it is now.
+	SameFor time.Duration
+	// RaisedFor is how long ago the desired capacity was last raised by us.
+	RaisedFor time.Duration
 }
 
 // Decision is the answer. Desired is the capacity to write; where Why is not empty nothing may be written, and Desired is as it is.
@@ -66,10 +65,10 @@ func (c Cut) Decide() Decision {
 	stay := func(format string, args ...any) Decision {
 		return Decision{Desired: c.Group.Desired, Why: fmt.Sprintf(format, args...)}
 	}
-	if since := c.Now.Sub(c.RaisedAt); since < afterRaise {
-		return stay("the desired capacity was raised %s ago, machines may still be on their way", since.Round(time.Second))
+	if c.RaisedFor < afterRaise {
+		return stay("the desired capacity was raised %s ago, machines may still be on their way", c.RaisedFor.Round(time.Second))
 	}
-	if c.Picture.Launching > 0 && c.Now.Sub(c.RaisedAt) < raiseOver {
+	if c.Picture.Launching > 0 && c.RaisedFor < raiseOver {
 		return stay("%d launches are under way", c.Picture.Launching)
 	}
 	floor := max(c.Sizes.LiveUnits+c.Picture.Launching*c.Sizes.MaxUnitsPerMachine, c.Sizes.MinUnits+c.KeepUnits)
@@ -80,8 +79,8 @@ func (c Cut) Decide() Decision {
 	if c.endsNothing() {
 		return Decision{Desired: desired}
 	}
-	if same := c.Now.Sub(c.SameSince); same < settle {
-		return stay("the group has looked the same for %s only", same.Round(time.Second))
+	if c.SameFor < settle {
+		return stay("the group has looked the same for %s only", c.SameFor.Round(time.Second))
 	}
 	return Decision{Desired: desired}
 }

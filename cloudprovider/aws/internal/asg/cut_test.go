@@ -11,7 +11,6 @@ import (
 )
 
 func TestSafeCut(t *testing.T) {
-	now := time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
 	live := func(count int, protected bool) []asg.Instance {
 		var list []asg.Instance
 		for i := range count {
@@ -90,11 +89,11 @@ func TestSafeCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			picture := asg.PictureOf(test.group, nil)
+			picture := asg.PictureOf(test.group, nil, time.Time{})
 			picture.Launching = test.launching
 			got := asg.Cut{
 				Group: test.group, Sizes: sizes, Picture: picture, Machines: test.machines, KeepUnits: test.keep,
-				SameSince: now.Add(-test.same), RaisedAt: now.Add(-test.raised), Now: now,
+				SameFor: test.same, RaisedFor: test.raised,
 			}.Decide()
 			if got.Desired != test.want || (got.Why == "") != (test.why == "") || !strings.Contains(got.Why, test.why) {
 				t.Errorf("decision %+v, want %d because %q", got, test.want, test.why)
@@ -105,16 +104,16 @@ func TestSafeCut(t *testing.T) {
 
 func TestAPictureChangesWithTheMachinesNotWithTheirOrder(t *testing.T) {
 	a, b := asg.Instance{ID: "i-1", Lifecycle: asg.InService}, asg.Instance{ID: "i-2", Lifecycle: "Pending"}
-	first := asg.PictureOf(asg.Group{Instances: []asg.Instance{a, b}}, nil)
-	if !first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{b, a}}, nil)) {
+	first := asg.PictureOf(asg.Group{Instances: []asg.Instance{a, b}}, nil, time.Time{})
+	if !first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{b, a}}, nil, time.Time{})) {
 		t.Error("another order is another picture")
 	}
 	gone := asg.Instance{ID: "i-2", Lifecycle: asg.Terminating}
-	if first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{a, gone}}, nil)) {
+	if first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{a, gone}}, nil, time.Time{})) {
 		t.Error("a machine that ends is the same picture")
 	}
 	launch := []asg.Activity{{Description: "Launching a new EC2 instance", Status: "InProgress"}}
-	if first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{a, b}}, launch)) {
+	if first.Equal(asg.PictureOf(asg.Group{Instances: []asg.Instance{a, b}}, launch, time.Time{})) {
 		t.Error("a launch under way is the same picture")
 	}
 }

@@ -34,6 +34,7 @@ type Instance struct {
 	// Weight is how many units the machine counts; 0: the group has no weights.
 	Weight    int
 	Protected bool // from being chosen when the group shrinks
+	Unhealthy bool // AWS is about to replace it, without asking
 }
 
 // Launch says where a group's machines come from. Exactly one of Configuration and Template is set; Template also is with Overrides.
@@ -107,6 +108,7 @@ const (
 	PhaseUnset    Phase = iota
 	PhaseCreating       // on its way into service
 	PhaseRunning        // in service, or as good as
+	PhaseKept           // counts as running, and AWS keeps it for somebody to look at
 	PhaseStandby        // runs, but the group doesn't reckon with it
 	PhaseLeaving        // runs on, but no longer in this group
 	PhaseEnding         // the machine is being ended or was
@@ -130,6 +132,8 @@ func (l Lifecycle) Phase() Phase {
 		return PhaseStandby
 	case word == "Detaching", word == "Detached":
 		return PhaseLeaving
+	case word == "Quarantined":
+		return PhaseKept
 	default:
 		return PhaseRunning
 	}
@@ -138,7 +142,7 @@ func (l Lifecycle) Phase() Phase {
 // Known tells whether AWS documents the state.
 func (l Lifecycle) Known() bool {
 	switch l {
-	case InService, "Quarantined", "ReplacingRootVolume", "ReplacingRootVolume:Wait", "ReplacingRootVolume:Proceed", "RootVolumeReplaced":
+	case InService, "ReplacingRootVolume", "ReplacingRootVolume:Wait", "ReplacingRootVolume:Proceed", "RootVolumeReplaced":
 		return true
 	default:
 		return l.Phase() != PhaseRunning
@@ -146,7 +150,7 @@ func (l Lifecycle) Known() bool {
 }
 
 // Counts tells whether AWS counts an instance in this phase toward the desired capacity.
-func (p Phase) Counts() bool { return p == PhaseCreating || p == PhaseRunning }
+func (p Phase) Counts() bool { return p == PhaseCreating || p == PhaseRunning || p == PhaseKept }
 
 // SuspendedProcess tells whether the named process of AWS, for example Launch, is suspended.
 func (g Group) SuspendedProcess(name string) bool { return slices.Contains(g.Suspended, name) }

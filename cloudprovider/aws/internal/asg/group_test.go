@@ -17,7 +17,7 @@ func TestEveryLifecycleStateHasAPhase(t *testing.T) {
 		"Pending":                     {asg.PhaseCreating, true, true},
 		"Pending:Wait":                {asg.PhaseCreating, true, true},
 		"Pending:Proceed":             {asg.PhaseCreating, true, true},
-		"Quarantined":                 {asg.PhaseRunning, true, true},
+		"Quarantined":                 {asg.PhaseKept, true, true},
 		"InService":                   {asg.PhaseRunning, true, true},
 		"ReplacingRootVolume":         {asg.PhaseRunning, true, true},
 		"ReplacingRootVolume:Wait":    {asg.PhaseRunning, true, true},

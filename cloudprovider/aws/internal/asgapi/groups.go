@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -138,6 +139,7 @@ func convertInstance(in types.Instance) asg.Instance {
 	return asg.Instance{
 		ID: aws.ToString(in.InstanceId), Zone: aws.ToString(in.AvailabilityZone), Type: aws.ToString(in.InstanceType),
 		Lifecycle: asg.Lifecycle(in.LifecycleState), Weight: weight(in.WeightedCapacity), Protected: aws.ToBool(in.ProtectedFromScaleIn),
+		Unhealthy: strings.EqualFold(aws.ToString(in.HealthStatus), "unhealthy"),
 	}
 }
 
