@@ -88,5 +88,6 @@ func differing(shapes []shape) []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{"its instance types differ: " + strings.Join(parts, ", ") + "; pods are planned for the least, and what only some of the types hold gets one attempt: use types that are alike"}
+	return []string{"its instance types differ: " + strings.Join(parts, ", ") +
+		"; pods are planned for the least, and what only some of the types hold gets one attempt: use types that are alike"}
 }

@@ -128,14 +128,17 @@ func (s Source) offered(zone launch.Zone, sh shape) bool {
 func (s Source) check(tags nodetags.Tags, choice launch.Choice) error {
 	_, cpu := tags.Resources[corev1.ResourceCPU]
 	_, memory := tags.Resources[corev1.ResourceMemory]
+	named := choice.Type != "" || s.Facts.ByRequirements
+	if named && (choice.Known || cpu && memory) {
+		return nil
+	}
 	byTags := fmt.Sprintf("give the group the tags %s and %s", nodetags.ResourceTag(corev1.ResourceCPU), nodetags.ResourceTag(corev1.ResourceMemory))
 	switch {
-	case choice.Type == "" && !s.Facts.ByRequirements:
+	case !named:
 		return fmt.Errorf("%s names no instance type: name one there, or in a mixed instances policy of the group", s.Facts.Source)
-	case choice.Known, cpu && memory:
-		return nil
 	case s.Facts.ByRequirements && s.Facts.Unlisted != nil:
-		return fmt.Errorf("%s lets AWS choose the instance type by requirements, and the types that fit are not known (%w): put that right, or %s", s.Facts.Source, s.Facts.Unlisted, byTags)
+		return fmt.Errorf("%s lets AWS choose the instance type by requirements, and the types that fit are not known (%w): put that right, or %s",
+			s.Facts.Source, s.Facts.Unlisted, byTags)
 	default:
 		return fmt.Errorf("the instance type %s of %s is known neither to EC2 in region %s nor to the built-in list: correct it, or %s", choice.Type, s.Facts.Source, s.Region, byTags)
 	}
