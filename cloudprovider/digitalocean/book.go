@@ -17,8 +17,9 @@ type book struct {
 	// writing is held by the one write that may be under way, over its network calls. It is taken before Provider.mu, which guards the rest.
 	writing sync.Mutex
 
-	on    bool // the pool is a node group as of the newest answer
-	known bool // the fields below were once read
+	on    bool      // the pool is a node group as of the newest answer
+	ahead time.Time // when the pool was read on behalf of a reading that is to come; zero: it was not
+	known bool      // the fields below were once read
 	read  moment
 	pool  doapi.Pool // that answer, with our own writes laid over it
 	fault fault      // what is wrong as of the newest answer

@@ -50,19 +50,6 @@ func (p *Provider) readFresh(ctx context.Context, b *book) (fresh, error) {
 	return fresh{book: b, pool: b.pool, bounds: b.bounds, max: b.max(p.clock.Now())}, nil
 }
 
-// ReadState reads the pool now.
-func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, error) {
-	p, b := g.provider, g.book
-	ctx, done := p.calls.begin(ctx)
-	defer done()
-	if _, err := p.readFresh(ctx, b); err != nil {
-		return cloudprovider.GroupState{}, fmt.Errorf("reading node group %s: %w", g.ID(), err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stateOf(b, p.clock.Now()), nil
-}
-
 // IncreaseSize reads the pool and sets a count that is delta above what it is now. The answer is compared with what was asked for: what the API grants beyond
 // the old count is granted, and for a while no more than that is asked of the pool.
 func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, err error) {

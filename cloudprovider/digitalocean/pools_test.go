@@ -284,7 +284,16 @@ func TestAPoolWithMinimumZeroIsAGroupLikeOthersC14(t *testing.T) {
 
 func TestAnUpgradeOfTheClusterHoldsTheNodesOfAllPools(t *testing.T) {
 	r := newRig(t, on("web", 0, 9, 1))
+	r.refresh()
 	r.server.SetClusterStatus("upgrading")
+	checker := r.group("web").(cloudprovider.ShrinkChecker)
+	if got := checker.CheckShrink(r.ctx()); got != "" {
+		t.Errorf("held: %q by what was read just now, want nothing", got)
+	}
+	r.clock.Step(time.Minute)
+	if got := checker.CheckShrink(r.ctx()); !strings.Contains(got, "upgraded") {
+		t.Errorf("held: %q a minute later, want the upgrade", got)
+	}
 	r.refresh()
 	if got := r.state("web").Held; !strings.Contains(got, "upgraded") {
 		t.Errorf("held: %q, want the upgrade", got)

@@ -69,9 +69,11 @@ var (
 	_ cloudprovider.BookkeepingLabeler = (*Provider)(nil)
 	_ cloudprovider.Pricer             = (*Provider)(nil)
 	_ cloudprovider.Notifier           = (*Provider)(nil)
+	_ cloudprovider.GroupReader        = (*Provider)(nil)
 	_ cloudprovider.NodeGroup          = (*NodeGroup)(nil)
 	_ cloudprovider.ForceDeleter       = (*NodeGroup)(nil)
 	_ cloudprovider.StateReader        = (*NodeGroup)(nil)
+	_ cloudprovider.ShrinkChecker      = (*NodeGroup)(nil)
 )
 
 // Name is "digitalocean".

@@ -41,6 +41,7 @@ type facts struct {
 	prices  prices.List
 	// The next questions, and how many failed in a row.
 	clusterNext, sizesNext         time.Time
+	clusterRead                    time.Time
 	clusterFailures, sizesFailures int
 	told                           told
 }
@@ -219,14 +220,7 @@ func (p *Provider) refreshFacts(ctx context.Context) {
 	clusterDue, sizesDue := !now.Before(p.facts.clusterNext), !now.Before(p.facts.sizesNext) && !p.api.Low()
 	p.mu.Unlock()
 	if clusterDue {
-		cluster, err := p.api.Cluster(ctx)
-		p.mu.Lock()
-		if err == nil {
-			p.facts.cluster = cluster
-		}
-		p.facts.clusterNext = now.Add(pause(err, &p.facts.clusterFailures, clusterEvery))
-		p.mu.Unlock()
-		p.tellAccess("cluster", lasting(p.translate(err, question{})))
+		p.readCluster(ctx)
 	}
 	if sizesDue {
 		sizes, err := p.api.Sizes(ctx)
@@ -244,6 +238,19 @@ func (p *Provider) refreshFacts(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.facts.prices = prices.New(p.facts.sizes, p.facts.cluster.Region)
+}
+
+// readCluster reads the cluster, whenever that was done last.
+func (p *Provider) readCluster(ctx context.Context) {
+	cluster, err := p.api.Cluster(ctx)
+	p.mu.Lock()
+	now := p.clock.Now()
+	if err == nil {
+		p.facts.cluster, p.facts.clusterRead = cluster, now
+	}
+	p.facts.clusterNext = now.Add(pause(err, &p.facts.clusterFailures, clusterEvery))
+	p.mu.Unlock()
+	p.tellAccess("cluster", lasting(p.translate(err, question{})))
 }
 
 // pause is how long to wait before the next question.

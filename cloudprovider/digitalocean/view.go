@@ -110,14 +110,19 @@ func (p *Provider) inOrder() []*book {
 
 // stateOf is the group as the book has it. Call with mu held.
 func (p *Provider) stateOf(b *book, now time.Time) cloudprovider.GroupState {
-	state := cloudprovider.GroupState{
+	return cloudprovider.GroupState{
 		Min: b.bounds.Min, Max: b.max(now), Target: b.pool.Count, Instances: b.instances(now), Options: b.options,
 		Debug: fmt.Sprintf("cluster ID: %s (min:%d max:%d) pool %s", b.id, b.bounds.Min, b.bounds.Max, b.pool.Name),
+		Held:  p.held(),
 	}
-	if p.facts.cluster.Upgrading {
-		state.Held = "the cluster is being upgraded, which replaces its nodes one by one"
+}
+
+// held says why no node should be ended by choice. Call with mu held.
+func (p *Provider) held() string {
+	if !p.facts.cluster.Upgrading {
+		return ""
 	}
-	return state
+	return "the cluster is being upgraded, which replaces its nodes one by one"
 }
 
 // sizeOf is the slug of a node's size: by its labels, else by its pool.

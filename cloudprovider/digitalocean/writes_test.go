@@ -459,3 +459,33 @@ func TestTheAccountsLimitIsAQuotaThatIsNamed(t *testing.T) {
 		t.Errorf("IncreaseSize = %d, %v; want a quota with the limit and the request", granted, err)
 	}
 }
+
+func TestSeveralGroupsAreReadByOneListing(t *testing.T) {
+	r := newRig(t, on("a", 0, 9, 1), on("b", 0, 9, 1), on("c", 0, 9, 1))
+	r.refresh()
+	must(t, r.server.UpdatePool("b", func(p *dotest.Pool) { p.Min = 1 }))
+	r.server.ForgetCalls()
+	r.provider.ReadGroups(r.ctx(), []cloudprovider.GroupID{"a", "b", "nobody"})
+	minima := func(id string) int {
+		t.Helper()
+		s, err := r.group(id).(cloudprovider.StateReader).ReadState(r.ctx())
+		must(t, err)
+		return s.Min
+	}
+	if minima("a") != 0 || minima("b") != 1 || minima("c") != 0 {
+		t.Error("the minima are not those of the API")
+	}
+	if lists, reads := r.server.Count(dotest.ListNodePools), r.server.Count(dotest.GetNodePool); lists != 1 || reads != 1 {
+		t.Errorf("%d listings and %d readings, want one for a and b and one for c", lists, reads)
+	}
+	minima("b")
+	if got := r.server.Count(dotest.GetNodePool); got != 2 {
+		t.Errorf("%d readings, want one more: a listing stands for one reading only", got)
+	}
+	r.provider.ReadGroups(r.ctx(), []cloudprovider.GroupID{"a", "b"})
+	r.clock.Step(6 * time.Second)
+	minima("a")
+	if got := r.server.Count(dotest.GetNodePool); got != 3 {
+		t.Errorf("%d readings, want one more: the listing is too old", got)
+	}
+}
