@@ -83,6 +83,7 @@ type Cloud struct {
 	// AWSDiscoverAny takes the groups that any of several discovery rules matches; else they must match all of them. --aws-discovery-match
 	AWSDiscoverAny     bool
 	AWSRefreshInterval time.Duration // between two readings of all groups, 10 s to 4 min; --aws-refresh-interval
+	AWSPauseByTag      bool          // leave groups alone whose tag says so; --aws-pause-by-tag
 }
 
 // Loop is the rhythm of the iterations and what health says about them.

@@ -49,6 +49,8 @@ func cloudFlags() []Flag {
 			Help: "AWS: whether a group must match all rules of several --node-group-auto-discovery, or any of them."},
 		{Name: "aws-refresh-interval", Type: TypeDuration, Default: "1m", Own: true, Range: "10s to 4m", bind: func(d *draft) any { return &d.opts.Cloud.AWSRefreshInterval },
 			Help: "AWS: time between two readings of all groups. Groups whose machines are on their way are read more often."},
+		{Name: "aws-pause-by-tag", Type: TypeBool, Default: "false", Own: true, bind: func(d *draft) any { return &d.opts.Cloud.AWSPauseByTag },
+			Help: "AWS: leave groups alone whose tag k8s.io/cluster-autoscaler/enabled is false or disabled. Their nodes stay known."},
 		{Name: "cluster-name", Type: TypeString, State: StateOtherCloud, Note: "Magnum, Brightbox, Equinix Metal, Cherry Servers",
 			bind: func(d *draft) any { return &d.opts.Cloud.ClusterName },
 			Help: "Name of the cluster."},

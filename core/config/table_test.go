@@ -104,7 +104,7 @@ func TestTheTableHoldsNothingBeyondTheContractButOwnAndRemovedFlags(t *testing.T
 			t.Errorf("--%s: Own is %t, but the contract says %t", flag.Name, flag.Own, known[flag.Name])
 		}
 	}
-	if diff := cmp.Diff([]string{"persist-state", "aws-price-overrides", "aws-discovery-match", "aws-refresh-interval", "health-scope-all-nodes", "simulator-fast-path"}, beyond); diff != "" {
+	if diff := cmp.Diff([]string{"persist-state", "aws-price-overrides", "aws-discovery-match", "aws-refresh-interval", "aws-pause-by-tag", "health-scope-all-nodes", "simulator-fast-path"}, beyond); diff != "" {
 		t.Errorf("flags beyond the contract (-want +got):\n%s", diff)
 	}
 }
