@@ -41,7 +41,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: evictor}
 `
 
 func TestAServiceAccountHasTheRightsOfItsManifestsAndTheAuditLogKnowsIt(t *testing.T) {
-	s := newStory(t)
+	s := parallelStory(t)
 	s.group(cluster.NodeGroup{Name: "workers", Type: "m5.large", Max: 1, Desired: 1})
 	s.deployment("web", 1, "100m", "128Mi")
 	s.waitRunning("web", 1)

@@ -17,6 +17,7 @@ import (
 // Until the cloud is asked to end the machine, the next process puts a node back into service that a killed one was draining; only its own marks go, and
 // no pod is told to leave that was not already.
 func TestTheNextStartPutsANodeBackIntoServiceThatAKilledProcessWasDraining(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		pause    string // of the first process, between taint and eviction
 		cordoned bool   // by somebody else, before
@@ -79,6 +80,7 @@ func (s *story) otherThan(name string) string {
 
 // Once the cloud was asked, the next process finishes: the machine ends once, no pod is on it then, and nothing is bought in its place.
 func TestTheNextStartFinishesARemovalWhoseProcessIsKilledAtItsEnd(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		hold  awstest.Side // where the cloud holds the call when the process is killed
 		calls []bool       // whether they had an effect, oldest first

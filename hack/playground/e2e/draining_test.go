@@ -95,6 +95,7 @@ func (s *story) waitGone(node string) {
 
 // Every node has one pod and room for one more.
 func TestNodesAreDrainedAtOnceButNeverMoreThanThereIsRoomFor(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ nodes, atOnce, left int }{
 		"no more than the flag allows, although there is room": {nodes: 8, atOnce: 3, left: 4},
 		"no more than there is room for":                       {nodes: 5, atOnce: 2, left: 3},

@@ -18,7 +18,7 @@ import (
 // These stories need no autoscaler: they show that the cluster is a real one.
 
 func TestPodsOfADeploymentRunOnNodesMadeFromInstances(t *testing.T) {
-	s := newStory(t)
+	s := parallelStory(t)
 	group := s.group(cluster.NodeGroup{
 		Name: "workers", Type: "m5.large", Max: 5,
 		Labels: map[string]string{"example.com/team": "blue"},
@@ -87,7 +87,7 @@ func unschedulable(pods []corev1.Pod) int {
 }
 
 func TestPodsOfAMachineThatDiesStartAgainOnItsReplacement(t *testing.T) {
-	s := newStory(t)
+	s := parallelStory(t)
 	group := s.group(cluster.NodeGroup{Name: "workers", Type: "m5.large", Max: 1, Desired: 1})
 	s.deployment("web", 2, "100m", "128Mi")
 	s.waitRunning("web", 2)
@@ -112,7 +112,7 @@ func TestPodsOfAMachineThatDiesStartAgainOnItsReplacement(t *testing.T) {
 }
 
 func TestAJobRunsForItsTimeAndCompletes(t *testing.T) {
-	s := newStory(t)
+	s := parallelStory(t)
 	s.group(cluster.NodeGroup{Name: "workers", Type: "m5.large", Max: 1, Desired: 1})
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "sum"},

@@ -44,6 +44,7 @@ func TestAStandbyIsHealthyAndTakesOverAsSoonAsTheLeaseIsFree(t *testing.T) {
 }
 
 func TestSIGTERMReleasesTheLeaseAndKeepsTheStatusWhileItCarriesState(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		flags []string
 		kept  bool

@@ -23,6 +23,7 @@ import (
 
 // A purchase that the cloud has carried out is never made again, and one that it hasn't is made once, wherever the process dies.
 func TestAKilledProcessBuysNothingTwice(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		hold    awstest.Side // where the purchase waits while the process is killed; empty: it doesn't, and the process has its answer
 		effects []bool       // of the calls, oldest first

@@ -51,7 +51,7 @@ func TestIdleNodesGoAwayDownToTheMinimum(t *testing.T) {
 			continue
 		}
 		s.waitEvent("Node", node.Name, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
-		// The second event of the same reason about the node itself is held back.
+		s.waitEvent("Node", node.Name, "ScaleDown", "nodes removed by cluster autoscaler")
 		s.waitEvent("ConfigMap", "cluster-autoscaler-status", "ScaleDownEmpty", "empty node "+node.Name+" removed")
 	}
 	if bought := s.purchases(group); len(bought) > 0 {
