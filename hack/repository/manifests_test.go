@@ -109,6 +109,18 @@ func TestTheTrustPoliciesAreForTheServiceAccount(t *testing.T) {
 	}
 }
 
+func TestEveryFlagForAWSIsInTheDocument(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/aws.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range config.Table() {
+		if strings.HasPrefix(flag.Name, "aws-") && !strings.Contains(string(text), "| `--"+flag.Name) {
+			t.Errorf("docs/aws.md lacks a row for --%s", flag.Name)
+		}
+	}
+}
+
 // Who searches for a line of the log must find it in the document as it is told.
 func TestTheSymptomsOfTheDocumentAreToldByTheCode(t *testing.T) {
 	var sources strings.Builder
