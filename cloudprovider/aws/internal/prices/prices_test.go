@@ -62,15 +62,16 @@ func TestQuote(t *testing.T) {
 		"the price list":                     {offer: large, want: prices.Quote{PerHour: 0.10, Source: prices.FromList}},
 		"the system counts":                  {offer: with(func(o *prices.Offer) { o.System = prices.Windows }), want: prices.Quote{PerHour: 0.19, Source: prices.FromList}},
 		"the newest spot price of the zone":  {offer: spot, want: prices.Quote{PerHour: 0.03, Source: prices.FromHistory}},
-		"a zone without a price has a mean":  {offer: prices.Offer{Type: "m5.large", System: prices.Linux, Market: prices.Spot, Zone: "c"}, want: prices.Quote{PerHour: 0.04, Source: prices.FromHistory}},
-		"spot that nobody told is on demand": {offer: prices.Offer{Type: "m5.xlarge", System: prices.Linux, Market: prices.Spot, Zone: "a"}, want: prices.Quote{PerHour: 0.20, Source: prices.FromList}},
+		"a zone without a price has a mean":  {offer: with(func(o *prices.Offer) { o.Market, o.Zone = prices.Spot, "c" }), want: prices.Quote{PerHour: 0.04, Source: prices.FromHistory}},
+		"spot that nobody told is on demand": {offer: with(func(o *prices.Offer) { o.Type, o.Market = "m5.xlarge", prices.Spot }), want: prices.Quote{PerHour: 0.20, Source: prices.FromList}},
 		"a price of the file comes first, and no factor changes it": {
 			overrides: "prices:\n- {types: [m5.*], pricePerHour: 0}\n- {types: [m5.large], pricePerHour: 7}\nfactors:\n- {factor: 3}\n",
 			offer:     large, want: prices.Quote{Source: prices.FromFile},
 		},
 		"all factors that match count": {
-			overrides: "factors:\n- {types: ['m5.*'], capacityTypes: [on-demand], factor: 0.5}\n- {regions: [eu-west-1], zones: [a], factor: 0.5}\n- {regions: [us-east-1], factor: 9}\n- {capacityTypes: [spot], factor: 9}\n",
-			offer:     large, want: prices.Quote{PerHour: 0.025, Source: prices.FromList},
+			overrides: "factors:\n- {types: ['m5.*'], capacityTypes: [on-demand], factor: 0.5}\n- {regions: [eu-west-1], zones: [a], factor: 0.5}\n" +
+				"- {regions: [us-east-1], factor: 9}\n- {capacityTypes: [spot], factor: 9}\n",
+			offer: large, want: prices.Quote{PerHour: 0.025, Source: prices.FromList},
 		},
 		"a rule for a group whose name has a slash": {
 			overrides: `{"prices": [{"nodeGroups": ["team/workers"], "pricePerHour": 0.01}]}`, offer: large, want: prices.Quote{PerHour: 0.01, Source: prices.FromFile},
@@ -175,11 +176,11 @@ func TestNext(t *testing.T) {
 		plan prices.Plan
 		want float64
 	}{
-		"a template on demand":                                  {plan: two, want: 0.20},
-		"a template for spot":                                   {plan: prices.Plan{Zone: "a", System: prices.Linux, Types: []string{"m5.large"}, Spot: true}, want: 0.03},
-		"the base of a mixed group is not filled":               {plan: mixed(3, 0, 2, "prioritized", "lowest-price"), want: 0.20},
-		"the base is filled, the rest is spot, the cheapest":    {plan: mixed(3, 0, 3, "prioritized", "lowest-price"), want: 0.03},
-		"all on demand, the cheapest":                           {plan: mixed(0, 100, 9, "lowest-price", "lowest-price"), want: 0.10},
+		"a template on demand":                               {plan: two, want: 0.20},
+		"a template for spot":                                {plan: prices.Plan{Zone: "a", System: prices.Linux, Types: []string{"m5.large"}, Spot: true}, want: 0.03},
+		"the base of a mixed group is not filled":            {plan: mixed(3, 0, 2, "prioritized", "lowest-price"), want: 0.20},
+		"the base is filled, the rest is spot, the cheapest": {plan: mixed(3, 0, 3, "prioritized", "lowest-price"), want: 0.03},
+		"all on demand, the cheapest":                        {plan: mixed(0, 100, 9, "lowest-price", "lowest-price"), want: 0.10},
 		"the cheapest is that whose unit costs least": {plan: func() prices.Plan {
 			p := mixed(0, 100, 0, "lowest-price", "lowest-price")
 			p.Weights = map[string]int{"m5.xlarge": 4}

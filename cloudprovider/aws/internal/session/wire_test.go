@@ -243,11 +243,13 @@ func TestEndpointOrder(t *testing.T) {
 		override  bool
 		ok        bool
 	}{
-		"a service override wins over the variables":                  {variables: map[string]string{"AWS_ENDPOINT_URL": elsewhere, "AWS_ENDPOINT_URL_STS": elsewhere}, override: true, ok: true},
-		"the variable of the service wins over that of all":           {variables: map[string]string{"AWS_ENDPOINT_URL": elsewhere, "AWS_ENDPOINT_URL_STS": "STANDIN"}, ok: true},
-		"the variable of all services, with a prefix":                 {variables: map[string]string{"AWS_ENDPOINT_URL": "STANDIN/some/prefix"}, ok: true},
-		"variables can be told to be of no effect, overrides are not": {variables: map[string]string{"AWS_ENDPOINT_URL_STS": elsewhere, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, override: true, ok: true},
-		"a variable that leads nowhere":                               {variables: map[string]string{"AWS_ENDPOINT_URL_STS": elsewhere, "AWS_ENDPOINT_URL": "STANDIN"}},
+		"a service override wins over the variables":        {variables: map[string]string{"AWS_ENDPOINT_URL": elsewhere, "AWS_ENDPOINT_URL_STS": elsewhere}, override: true, ok: true},
+		"the variable of the service wins over that of all": {variables: map[string]string{"AWS_ENDPOINT_URL": elsewhere, "AWS_ENDPOINT_URL_STS": "STANDIN"}, ok: true},
+		"the variable of all services, with a prefix":       {variables: map[string]string{"AWS_ENDPOINT_URL": "STANDIN/some/prefix"}, ok: true},
+		"variables can be told to be of no effect, overrides are not": {
+			variables: map[string]string{"AWS_ENDPOINT_URL_STS": elsewhere, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, override: true, ok: true,
+		},
+		"a variable that leads nowhere": {variables: map[string]string{"AWS_ENDPOINT_URL_STS": elsewhere, "AWS_ENDPOINT_URL": "STANDIN"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
