@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,13 @@ const asking = 2 * time.Minute
 
 // troubleAt is why a group is set aside; the zero value: it isn't. Call with Provider.mu held.
 func (p *Provider) troubleAt(b *book, now time.Time) fault {
-	return cmp.Or(b.fault, fault{err: b.stale(now), since: b.read.at}, p.foreign(b, now))
+	if b.fault.err != nil {
+		return b.fault
+	}
+	if err := b.stale(now); err != nil {
+		return fault{err: err, since: b.read.at}
+	}
+	return p.foreign(b, now)
 }
 
 // stale is the fault of a group that could not be read for too long.

@@ -100,9 +100,6 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		logger.Info("Part of the AWS environment has no effect", "reason", warning)
 	}
 	logger.Info("Using AWS", "region", s.Region, "regionSource", s.RegionSource, "roleARN", cloud.RoleARN)
-	if len(rules) > 1 {
-		logger.Info("Several discovery rules are given", "rules", len(rules), "groupMustMatch", map[bool]string{true: "any", false: "all"}[o.DiscoverAny])
-	}
 	groups := asgapi.New(s.Config, s.Override("autoscaling"), o.Clock.Now)
 	machines := ec2api.New(s.Config, s.Override("ec2"))
 	p := &Provider{
@@ -110,7 +107,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		launches:      launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
 		managed:       managed.NewCache(eksapi.New(s.Config, s.Override("eks")), o.Clock),
 		clock:         o.Clock,
-		wanted:        wanted{named: named, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
+		wanted:        wanted{named: named, given: rules, rules: effective(rules, o.DiscoverAny), region: s.Region, regionSource: s.RegionSource},
 		history:       o.Clock.Now().Add(-o.MaxNodeProvisionTime),
 		provisionTime: o.MaxNodeProvisionTime,
 		changed:       make(chan struct{}, 1),
@@ -133,6 +130,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 // wanted is which groups the operator asked for, and where.
 type wanted struct {
 	named        []discovery.Named
+	given        []discovery.Rule // one per flag
 	rules        []discovery.Rule // one question each; a group belongs to us if any of them matches
 	region       string
 	regionSource string

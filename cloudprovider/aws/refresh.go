@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -27,12 +28,16 @@ type schedule struct {
 	failures int       // in a row
 	err      error     // of the last full refresh, if it learnt nothing
 	told     bool      // that discovery finds nothing
+	counted  bool      // what each of several discovery rules finds
 	reads    int       // requests that the last full refresh took
 }
 
 // Refresh reads everything once a minute or as the options say, and what is due of the groups that are about to change. It blocks for the calls to
 // AWS. The first call starts the goroutine that looks at such groups between two calls; its lines go to the logger of that call's context. While the last good answers are younger than five minutes it returns errors only of kinds that an operator has to put right.
 func (p *Provider) Refresh(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // nothing is learnt, which is no failure of AWS
+		return fmt.Errorf("refreshing the Auto Scaling groups: %w", err)
+	}
 	p.watching.Do(func() { p.startWatching(ctx) })
 	ctx, done := p.calls.begin(ctx)
 	defer done()
@@ -120,6 +125,10 @@ func (p *Provider) succeeded(ctx context.Context, began time.Time, s *sweep) {
 		p.schedule.failures = before.failures + 1
 		klog.FromContext(ctx).V(1).Info("Cannot read a part of the Auto Scaling groups, keeping what is known of them", "reason", s.err.Error())
 	}
+	if !before.counted && s.complete && len(p.wanted.given) > 1 {
+		p.tellRules(ctx, len(s.answers))
+	}
+	p.schedule.counted = before.counted || s.complete
 	if nothing := s.complete && len(p.wanted.rules) > 0 && len(s.answers) == 0; nothing && !before.told {
 		p.tellNothingFound(ctx)
 		p.schedule.told = true

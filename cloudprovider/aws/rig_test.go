@@ -49,8 +49,15 @@ type rig struct {
 
 // observed collects the calls that the provider reports.
 type observed struct {
-	mu    sync.Mutex
-	calls []cloudprovider.Call
+	mu     sync.Mutex
+	calls  []cloudprovider.Call
+	events []cloudprovider.Event
+}
+
+func (o *observed) ObserveEvent(event cloudprovider.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, event)
 }
 
 func (o *observed) ObserveCall(call cloudprovider.Call) {

@@ -91,6 +91,24 @@ func (b *book) narrowed() string {
 	return fmt.Sprintf("--nodes says %d:%d, the group %d:%d; used is %d:%d", b.named.Min, b.named.Max, b.group.Min, b.group.Max, b.sizes.MinUnits, b.sizes.MaxUnits)
 }
 
+// tellRules says, once, what several discovery rules find, each alone and together: many expect them to add up.
+func (p *Provider) tellRules(ctx context.Context, found int) {
+	how := "a group must match all of them"
+	if len(p.wanted.rules) > 1 {
+		how = "a group must match any of them"
+	}
+	var counts []string
+	for _, rule := range p.wanted.given {
+		listing, err := p.api.GroupsByRule(ctx, rule)
+		if err != nil {
+			return
+		}
+		counts = append(counts, fmt.Sprintf("%s alone: %d", rule, len(listing.Groups)))
+	}
+	p.notices.tell(cloudprovider.Notice{Normal: true, Message: fmt.Sprintf("several --node-group-auto-discovery are given, and %s (--aws-discovery-match): found %d (%s)",
+		how, found, strings.Join(counts, ", "))})
+}
+
 // tellNothingFound says, once, which tag kept the discovery from finding any group.
 func (p *Provider) tellNothingFound(ctx context.Context) {
 	logger := klog.FromContext(ctx)
