@@ -195,6 +195,7 @@ func removedGroupIsGone(r *rig) {
 		r.Errorf("IncreaseSize = %d, %v; want 0 and a GoneError about the group", granted, err)
 	}
 	r.refresh()
+	r.refresh() // a provider may look twice: listings can lack a group for a moment
 	var ids []cloudprovider.GroupID
 	for _, g := range r.cloud.NodeGroups() {
 		ids = append(ids, g.ID())

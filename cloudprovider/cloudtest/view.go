@@ -104,19 +104,22 @@ func viewStays(r *rig) {
 	r.harness.Settle()
 	gone := r.truth("c").Machines[0]
 	r.harness.SetBounds("c", 0, 4)
+	// What a write of our own has learnt may be in the view at once, for the next write. What was taken from the view before stays.
+	oldB, oldC := r.group("b"), r.group("c")
 	r.increase("b", 1)
 	r.harness.Advance(fresh)
 	r.deleteNodes("c", gone)
-	if diff := cmp.Diff(before, r.group("b").State()); diff != "" {
+	if diff := cmp.Diff(before, oldB.State()); diff != "" {
 		r.Errorf("view after a change of our own (-before +after):\n%s", diff)
 	}
-	if got := listed(r.group("c").State()); !slices.Equal(got, []string{gone}) {
+	if got := listed(oldC.State()); !slices.Equal(got, []string{gone}) {
 		r.Errorf("the view lists %q after a deletion, want %q still", got, gone)
 	}
 	r.refresh()
 	b, c := r.group("b").State(), r.group("c").State()
-	if b.Min != 1 || b.Max != 7 || b.Target != 5 || c.Target != 0 {
-		r.Errorf("after the refresh: b is %d:%d target %d, c has target %d; want 1:7, 5 and 0", b.Min, b.Max, b.Target, c.Target)
+	target := r.truth("b").Target
+	if b.Min != 1 || b.Max != 7 || b.Target != target || target < 4 || target > 5 || c.Target != 0 {
+		r.Errorf("after the refresh: b is %d:%d target %d of %d, c has target %d; want 1:7, 4 or 5 and 0", b.Min, b.Max, b.Target, target, c.Target)
 	}
 }
 
