@@ -101,7 +101,7 @@ func (p *Provider) mayNotAsk(err error) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.deny(opRefreshes) {
+	if p.deny(opRefreshes) && faults.ClassOf(err) == faults.Refused { // denials are told by what the call came back with
 		p.notices.permissionMissing(opRefreshes, err.Error())
 	}
 	return true

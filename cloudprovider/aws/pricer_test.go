@@ -18,10 +18,16 @@ import (
 // and the launch configuration spot.
 func priced(t *testing.T, options aws.Options, groups ...awstest.Group) *rig {
 	t.Helper()
+	options.ReadPrices = true
+	return stocked(t, options, groups...)
+}
+
+// stocked is priced without the reading of prices.
+func stocked(t *testing.T, options aws.Options, groups ...awstest.Group) *rig {
+	t.Helper()
 	for _, g := range groups {
 		options.Nodes = append(options.Nodes, "0:10:"+g.Name)
 	}
-	options.ReadPrices = true
 	server, clock := newStandIn(t)
 	r := &rig{t: t, clock: clock, server: server, observed: &observed{}}
 	server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "spot", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.large", Spot: true}}})
