@@ -80,7 +80,7 @@ func implausible(pool doapi.Pool, bounds selection.Bounds) error {
 
 // take enters an answer about a pool to a question that was put at asked. An answer to a question that is older than the one in the book is passed
 // over. Call with mu held.
-func (p *Provider) take(b *book, pool doapi.Pool, asked moment) {
+func (p *Provider) take(b *book, pool doapi.Pool, asked asking) {
 	if b.known && asked.sequence < b.read.sequence {
 		return
 	}
@@ -91,7 +91,7 @@ func (p *Provider) take(b *book, pool doapi.Pool, asked moment) {
 	b.on = choice.Selected
 	if !choice.Selected {
 		b.fault = fault{}
-		b.pool, b.read, b.known = pool, asked, true
+		b.pool, b.read, b.known = pool, asked.moment, true
 		return
 	}
 	p.tell(b, reasonPool, "selection", choice.Oddity)
@@ -102,7 +102,7 @@ func (p *Provider) take(b *book, pool doapi.Pool, asked moment) {
 	b.setFault(nil, asked.at)
 	pool = b.overlay.apply(pool, asked)
 	p.noteGone(b, pool, asked.at)
-	b.pool, b.read, b.known, b.bounds = pool, asked, true, choice.Bounds
+	b.pool, b.read, b.known, b.bounds = pool, asked.moment, true, choice.Bounds
 	for _, node := range pool.Nodes {
 		if node.State == doapi.Running {
 			b.ran[node.ID] = true
@@ -187,6 +187,6 @@ func (b *book) max(now time.Time) int {
 
 // restless tells whether the pool is about to change, so that it is worth a look sooner.
 func (b *book) restless() bool {
-	return b.on && b.known && (len(b.places) > 0 || len(b.overlay.superseded) > 0 || len(b.overlay.ending) > 0 ||
+	return b.on && b.known && (len(b.places) > 0 ||
 		slices.ContainsFunc(b.pool.Nodes, func(n doapi.Node) bool { return n.State == doapi.Provisioning || n.Ending() }))
 }

@@ -134,7 +134,7 @@ func (p *Provider) lookAfter(ctx context.Context, b *book, node string, failure 
 		return failure
 	}
 	p.mu.Lock()
-	p.take(b, after, asked)
+	p.take(b, after, asking{moment: asked})
 	p.mu.Unlock()
 	now, listed := after.Node(node)
 	switch {

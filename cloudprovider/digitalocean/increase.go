@@ -37,7 +37,7 @@ func (p *Provider) readFresh(ctx context.Context, b *book) (fresh, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, on := b.pool.Count, b.on
-	p.take(b, pool, asked)
+	p.take(b, pool, asking{moment: asked})
 	switch {
 	case !b.on:
 		p.wake()
@@ -133,5 +133,5 @@ func (p *Provider) adopt(b *book, answer doapi.Pool) {
 	defer p.mu.Unlock()
 	asked := p.moment()
 	b.wrote(answer.Count, p.moment())
-	p.take(b, answer, asked)
+	p.take(b, answer, asking{moment: asked})
 }

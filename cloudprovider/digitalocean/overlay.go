@@ -10,19 +10,32 @@ import (
 // overlayLife is how long an answer of the API that contradicts our own write is taken for an old one.
 const overlayLife = time.Minute
 
-// overlay is what our own writes did to a pool and the API may not show yet. It is laid over every answer until an answer to a question that was put
-// after the write shows it.
+// overlay is what our own writes did to a pool and the API may not show yet. It is laid over every answer.
 type overlay struct {
-	count      int
-	superseded []int // values that the count had before, since the last confirmed answer; empty: count is not valid
+	count int
+	// superseded are the values that the count had before, since the last answer about the pool alone that showed ours; empty: count is not valid.
+	superseded []int
 	wroteAt    moment
-	ending     map[string]moment // ids of nodes that the API has agreed to end
+	// old are all values that our writes have replaced lately, and when. A listing may show them even after an answer about the pool alone was right.
+	old    map[int]time.Time
+	ending map[string]moment // ids of nodes that the API has lately agreed to end
+}
+
+// asking tells what an answer is an answer to.
+type asking struct {
+	moment
+	listing bool // all pools were asked for, not this one alone
 }
 
 // wrote notes that the count went from one value to another.
 func (o *overlay) wrote(from, to int, at moment) {
 	o.superseded = append(slices.DeleteFunc(o.superseded, func(n int) bool { return n == to }), from)
 	o.count, o.wroteAt = to, at
+	if o.old == nil {
+		o.old = map[int]time.Time{}
+	}
+	o.old[from] = at.at
+	delete(o.old, to)
 }
 
 // ended notes that the API agreed to end a node.
@@ -33,41 +46,46 @@ func (o *overlay) ended(id string, at moment) {
 	o.ending[id] = at
 }
 
-// apply lays the writes over an answer to a question that was put at asked, and forgets what the answer confirms.
-func (o *overlay) apply(pool doapi.Pool, asked moment) doapi.Pool {
-	if len(o.superseded) > 0 {
-		switch {
-		case asked.sequence < o.wroteAt.sequence:
-			pool.Count = o.count
-		case pool.Count != o.count && slices.Contains(o.superseded, pool.Count) && asked.at.Sub(o.wroteAt.at) < overlayLife:
-			pool.Count = o.count
-		default: // confirmed, or somebody else has changed it since
-			o.superseded = nil
+// apply lays the writes over an answer, and forgets what it confirms or what is past.
+func (o *overlay) apply(pool doapi.Pool, asked asking) doapi.Pool {
+	pool.Count = o.countOf(pool.Count, asked)
+	for id, at := range o.ending {
+		if asked.at.Sub(at.at) >= overlayLife {
+			delete(o.ending, id)
 		}
 	}
 	if len(o.ending) == 0 {
 		return pool
 	}
 	pool.Nodes = slices.Clone(pool.Nodes)
-	listed := map[string]bool{}
 	for i, node := range pool.Nodes {
-		at, ours := o.ending[node.ID]
-		if !ours {
-			continue
-		}
-		listed[node.ID] = true
-		late := asked.sequence > at.sequence && asked.at.Sub(at.at) >= overlayLife
-		switch {
-		case node.Ending() && asked.sequence > at.sequence, late:
-			delete(o.ending, node.ID)
-		default:
+		if _, ours := o.ending[node.ID]; ours && !node.Ending() {
 			pool.Nodes[i].State, pool.Nodes[i].HasStatus = doapi.Deleting, true
 		}
 	}
-	for id, at := range o.ending {
-		if !listed[id] && asked.sequence > at.sequence {
-			delete(o.ending, id)
+	return pool
+}
+
+// countOf is the count to believe in when an answer shows one.
+func (o *overlay) countOf(shown int, asked asking) int {
+	for count, since := range o.old {
+		if asked.at.Sub(since) >= overlayLife {
+			delete(o.old, count)
 		}
 	}
-	return pool
+	_, old := o.old[shown]
+	switch {
+	case len(o.superseded) > 0 && asked.sequence < o.wroteAt.sequence:
+		return o.count
+	case old && (asked.listing || slices.Contains(o.superseded, shown)):
+		return o.count
+	case asked.listing: // ours, or somebody else has changed it since
+		return shown
+	default:
+		if shown != o.count {
+			o.old = nil // somebody else has changed it since, and listings will show that
+		}
+		o.superseded = nil
+		return shown
+	}
 }

@@ -38,7 +38,7 @@ func (p *Provider) ReadGroups(ctx context.Context, groups []cloudprovider.GroupI
 		if b == nil || !slices.Contains(groups, cloudprovider.GroupID(pool.ID)) {
 			continue
 		}
-		p.take(b, pool, asked)
+		p.take(b, pool, asking{moment: asked, listing: true})
 		b.ahead = asked.at
 	}
 }

@@ -146,7 +146,7 @@ func (p *Provider) enter(pools []doapi.Pool, asked moment) (absent []*book) {
 			b = newBook(pool.ID)
 			p.books[pool.ID] = b
 		}
-		p.take(b, pool, asked)
+		p.take(b, pool, asking{moment: asked, listing: true})
 		if !b.on {
 			addOthers(others, pool)
 		}
@@ -188,7 +188,7 @@ func (p *Provider) verify(ctx context.Context, absent []*book) {
 			p.doubt(b, fmt.Errorf("the API doesn't list the pool: %w", err))
 		default:
 			p.mu.Lock()
-			p.take(b, pool, asked)
+			p.take(b, pool, asking{moment: asked})
 			p.mu.Unlock()
 		}
 	}

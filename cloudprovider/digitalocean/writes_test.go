@@ -147,6 +147,7 @@ func TestAResizeWhoseErrorIsWrongCountsAsCarriedOutC13(t *testing.T) {
 
 func TestAnOldListingDoesNotTakeBackWhatWasWritten(t *testing.T) {
 	r := newRig(t, on("web", 0, 9, 3))
+	r.clock.Step(time.Minute)
 	r.refresh()
 	r.increase("web", 2)
 	victim := r.node("web", 0)
@@ -158,6 +159,9 @@ func TestAnOldListingDoesNotTakeBackWhatWasWritten(t *testing.T) {
 	s := r.state("web")
 	if s.Target != 4 {
 		t.Errorf("target %d by an old listing, want 4", s.Target)
+	}
+	if got := len(r.server.Calls()); got == 0 || r.server.Calls()[got-1].Operation != dotest.ListNodePools {
+		t.Error("the old listing was not the last that was read")
 	}
 	for _, i := range s.Instances {
 		if i.ID == victim.ProviderID() && i.State != cloudprovider.InstanceDeleting {
@@ -302,6 +306,25 @@ func TestAPlaceIsGivenUpOnlyAfterAWhileAndOnlyByProofThatNothingIsListedForIt(t 
 	if got := outcomes(r.group("web").DeleteNodes(r.ctx(), two)); got != "ok ok" {
 		t.Errorf("places that are gone: %s, want ok", got)
 	}
+	r.wantNoChoice()
+}
+
+func TestANodeThatIsListedRightBeforeItsPlaceIsWithdrawnKeepsIt(t *testing.T) {
+	pool := on("web", 0, 9, 1)
+	pool.Delays.List = time.Hour
+	r := newRig(t, pool)
+	r.refresh()
+	r.increase("web", 1)
+	r.after(10 * time.Minute)
+	late := r.node("web", 1)
+	r.server.Inject(dotest.Fault{Operation: dotest.GetNodePool, Skip: 1, Before: func() {
+		must(t, r.server.UpdateNode(late.ID, func(n *dotest.Node) { n.Listed = true }))
+	}})
+	r.server.ForgetCalls()
+	if got := r.decrease("web", 1); got != "0 ok" {
+		t.Errorf("lowered %s, want 0 ok", got)
+	}
+	r.wantWrites()
 	r.wantNoChoice()
 }
 
