@@ -30,7 +30,7 @@ func (g *NodeGroup) Templates(ctx context.Context) ([]cloudprovider.TemplateVari
 	switch {
 	case err == nil:
 		return copyOf(variants, p.clock.Now()), nil
-	case faults.Passing(err), errors.Is(err, errEKSUnasked):
+	case faults.Passing(err), errors.Is(err, errEKSUnasked), errors.Is(err, launch.ErrUnasked):
 		return nil, &cloudprovider.TransientError{Err: err}
 	default:
 		return nil, &cloudprovider.ConfigurationError{Group: g.ID(), Err: err}

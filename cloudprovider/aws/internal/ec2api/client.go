@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	readLimit = 30 * time.Second // bounds one call, retries included
+	readLimit = 15 * time.Second // bounds one call, retries included: the loop waits for it
 	pageSize  = 100              // the most that DescribeInstanceTypes takes
 
 	versionsPage = 200 // the most that DescribeLaunchTemplateVersions takes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,7 @@ const (
 	offerLife     = 24 * time.Hour
 	unknownType   = 10 * time.Minute // until EC2 is asked again about a type that it didn't tell
 	extraLimit    = 5 * time.Second  // for questions that templates do without if need be: the loop waits for the answers
+	fillLimit     = 45 * time.Second // for all questions together
 	fewAliases    = 5                // are asked about one by one
 	parallel      = 8                // questions under way at a time
 )
@@ -74,6 +76,8 @@ type Cache struct {
 	byType          memo[string, Machine]
 	byOffer         memo[string, []string] // zones by type
 	zones           zones
+
+	unwell atomic.Int64 // until when EC2 is not worth asking out of turn; Unix time in nanoseconds
 }
 
 // NewCache makes an empty cache. builtin answers for types that EC2 doesn't, and for all types if askTypes is false.
@@ -88,6 +92,8 @@ var errUnknown = errors.New("AWS does not know it")
 // remembered and shows in Facts. keep is true where these are all the groups in use: what only others use is forgotten then.
 func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
 	w := sourcesOf(wanted)
+	ctx, cancel := context.WithTimeout(ctx, fillLimit)
+	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	ask := func(question func()) {
@@ -128,6 +134,7 @@ func (c *Cache) fillConfigurations(ctx context.Context, wanted []string) {
 		return
 	}
 	found, err := c.configurations.Configurations(ctx, missing)
+	c.unanswered(err, c.clock.Now())
 	for _, name := range missing {
 		t, ok := found[name]
 		switch {
@@ -178,11 +185,15 @@ func (c *Cache) fillAliases(ctx context.Context, wanted map[asg.TemplateRef]bool
 
 func (c *Cache) fillTemplate(ctx context.Context, ref asg.TemplateRef) {
 	now := c.clock.Now()
-	if _, fresh := c.byTemplate.fresh(ref, now); fresh {
+	if _, fresh := c.byTemplate.fresh(ref, now); fresh || ctx.Err() != nil {
 		return
 	}
 	t, err := c.machines.Template(ctx, ref)
+	if err != nil && ctx.Err() != nil {
+		return // the time for all questions is over, which says nothing about this one
+	}
 	if err != nil {
+		c.unanswered(err, c.clock.Now())
 		c.byTemplate.fail(ref, err, now)
 		return
 	}
@@ -219,6 +230,7 @@ func (c *Cache) fillFitting(ctx context.Context, s selection) {
 		return
 	}
 	names, err := c.machines.Fitting(ctx, s.requirements, s.architecture, s.virtualization)
+	c.unanswered(err, c.clock.Now())
 	switch {
 	case err != nil:
 		c.byRequirements.fail(s, err, now)
@@ -302,9 +314,20 @@ func (c *Cache) Machine(name string) (Machine, bool) {
 	return Machine{Type: t, NeuronCores: t.NeuronCores()}, ok
 }
 
-// Needs tells whether Fill has to be asked before Facts can answer about a launch source.
+// unanswered notes that a question was not answered: each further one could take as long.
+func (c *Cache) unanswered(err error, now time.Time) {
+	if class := faults.ClassOf(err); class == faults.Unanswered || class == faults.Unreachable {
+		c.unwell.Store(now.Add(soonRetry).UnixNano())
+	}
+}
+
+// Needs tells whether Fill has to be asked before Facts can answer about a launch source. While AWS doesn't answer it is false: the questions wait for the
+// next Fill for all groups.
 func (c *Cache) Needs(l asg.Launch) bool {
 	now := c.clock.Now()
+	if now.UnixNano() < c.unwell.Load() {
+		return false
+	}
 	if l.Configuration != "" {
 		if _, fresh := c.byConfiguration.fresh(l.Configuration, now); !fresh {
 			return true
@@ -326,11 +349,14 @@ func (c *Cache) Needs(l asg.Launch) bool {
 	})
 }
 
+// ErrUnasked is why nothing is known before Fill, or after one whose time was over too soon.
+var ErrUnasked = errors.New("AWS has not been asked yet")
+
 func orUnasked(err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("AWS has not been asked yet")
+	return ErrUnasked
 }
 
 // passing tells whether a failure goes away by itself.

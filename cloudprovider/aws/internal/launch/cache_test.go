@@ -402,3 +402,17 @@ func TestZonesAreLookedUpByNameAndIDAndStrangersAskedForSeldom(t *testing.T) {
 		t.Error("a zone without a name is known")
 	}
 }
+
+func TestWhileAWSDoesNotAnswerNobodyIsAskedOutOfTurn(t *testing.T) {
+	a := &aws{err: &faults.Error{Class: faults.Unanswered}, templates: map[string]launch.Template{"lt-1 1": {InstanceType: "m5.large"}}}
+	cache, clock := newCache(t, a, false)
+	one, two := template("lt-1", "1"), template("lt-2", "1")
+	cache.Fill(t.Context(), wanted(one), false)
+	if cache.Needs(one) || cache.Needs(two) {
+		t.Error("each group would wait for an answer that does not come")
+	}
+	clock.Step(30 * time.Second)
+	if !cache.Needs(one) || !cache.Needs(two) {
+		t.Error("half a minute later nobody asks")
+	}
+}

@@ -19,7 +19,7 @@ const (
 	life         = 10 * time.Minute // of an answer, give or take the jitter
 	jitter       = time.Minute      // spreads the questions about many node groups
 	changingLife = 2 * time.Minute  // while EKS is at work on the node group
-	soonRetry    = 30 * time.Second // after failures that pass by themselves
+	firstPause   = 30 * time.Second // for all questions, after a failure that passes by itself; doubled each time
 	lastRetry    = 5 * time.Minute
 	atOnce       = 4  // questions under way at a time
 	perFill      = 40 // questions in one Fill: EKS allows few a second, and the loop waits for them
@@ -47,6 +47,9 @@ type Cache struct {
 	mu      sync.Mutex
 	entries map[Key]entry
 	changes uint64 // of what Of returns
+	// paused is until when nobody is asked, because EKS throttles or doesn't answer, and pauses how often in a row that happened.
+	paused time.Time
+	pauses int
 }
 
 // entry is the last good answer, and what became of the last question.
@@ -75,12 +78,13 @@ func (c *Cache) Of(key Key) (d Description, known bool, err error) {
 }
 
 // Fill asks EKS about the node groups that are due, those without any answer first, and not about too many at once. What fails is remembered and
-// shows in Of; a throttled question ends the round. keep is true where these are all the node groups in use: others are forgotten then.
+// shows in Of. A question that is throttled or not answered ends the round, and there is a pause before the next one: where nothing leads to EKS,
+// each question would take its time. keep is true where these are all the node groups in use: others are forgotten then.
 func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
 	due := c.due(wanted, keep)
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	var throttled sync.Once
+	var unwell sync.Once
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, w := range due {
@@ -93,13 +97,21 @@ func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
 				return nil // it was given up, which says nothing about the node group
 			}
 			c.enter(w, d, err)
-			if faults.ClassOf(err) == faults.Throttled {
-				throttled.Do(cancel)
+			if faults.Passing(err) {
+				unwell.Do(func() { c.pause(); cancel() })
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions keep their errors in the cache
+}
+
+// pause keeps the next rounds from asking.
+func (c *Cache) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = c.clock.Now().Add(min(firstPause<<min(c.pauses, 4), lastRetry))
+	c.pauses++
 }
 
 // due lists whom to ask about now, each once.
@@ -136,6 +148,9 @@ func (c *Cache) due(wanted []Wanted, keep bool) []Wanted {
 			return 2
 		}
 	}
+	if now.Before(c.paused) {
+		return nil
+	}
 	slices.SortStableFunc(due, func(a, b Wanted) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), c.entries[a.Key].due.Compare(c.entries[b.Key].due))
 	})
@@ -161,12 +176,13 @@ func (c *Cache) enter(w Wanted, d Description, err error) {
 	e.err = err
 	switch {
 	case err == nil:
+		c.pauses = 0
 		e = entry{description: d, known: true, mark: w.Mark, due: now.Add(life + spread(w.Key, e.asked)), asked: e.asked}
 		if d.Status.Changing() {
 			e.due = now.Add(changingLife)
 		}
 	case faults.Passing(err):
-		e.due = now.Add(soonRetry)
+		e.due = now // after the pause
 	default:
 		e.failures++
 		e.due = now.Add(min(time.Minute<<min(e.failures-1, 3), lastRetry))

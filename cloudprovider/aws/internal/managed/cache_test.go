@@ -112,7 +112,7 @@ func TestWhileEKSIsAtWorkItIsAskedMoreOften(t *testing.T) {
 func TestAFailureIsRetriedAfterOneTwoFourAndThenEveryFiveMinutes(t *testing.T) {
 	for class, want := range map[faults.Class][]time.Duration{
 		faults.Denied:    {time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute},
-		faults.Throttled: {30 * time.Second, 30 * time.Second, 30 * time.Second, 30 * time.Second, 30 * time.Second},
+		faults.Throttled: {30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute},
 	} {
 		e := &eks{err: failure(class)}
 		cache, clock := newCache(e)
@@ -189,16 +189,43 @@ func TestManyNodeGroupsAreAskedInTurnsThoseWithoutNodesFirst(t *testing.T) {
 	}
 }
 
-func TestAThrottledQuestionEndsTheRound(t *testing.T) {
-	e := &eks{err: failure(faults.Throttled)}
-	cache, _ := newCache(e)
+func TestAQuestionThatIsThrottledOrNotAnsweredEndsTheRoundAndPausesAll(t *testing.T) {
+	for _, class := range []faults.Class{faults.Throttled, faults.Unanswered, faults.Unreachable} {
+		testPause(t, class)
+	}
+}
+
+func testPause(t *testing.T, class faults.Class) {
+	t.Helper()
+	e := &eks{err: failure(class)}
+	cache, clock := newCache(e)
 	var wanted []managed.Wanted
 	for i := range 30 {
 		wanted = append(wanted, managed.Wanted{Key: managed.Key{Cluster: "c", NodeGroup: fmt.Sprint(i)}})
 	}
 	cache.Fill(t.Context(), wanted, true)
 	if got := len(e.questions()); got > 8 { // as many as are under way, and those that replace the ones that end in the same moment
-		t.Errorf("%d questions", got)
+		t.Errorf("%s: %d questions", class, got)
+	}
+	e.err = nil
+	clock.Step(29 * time.Second)
+	cache.Fill(t.Context(), wanted, true)
+	if got := len(e.questions()); got != 0 {
+		t.Errorf("%s: %d questions in the pause", class, got)
+	}
+	clock.Step(time.Second)
+	cache.Fill(t.Context(), wanted, true)
+	if got := len(e.questions()); got != 30 {
+		t.Errorf("%s: %d questions after the pause", class, got)
+	}
+	e.err = failure(class)
+	clock.Step(time.Hour)
+	cache.Fill(t.Context(), wanted, true)
+	e.questions()
+	clock.Step(30 * time.Second) // a good answer has made pauses short again
+	cache.Fill(t.Context(), wanted, true)
+	if len(e.questions()) == 0 {
+		t.Errorf("%s: no question 30 s after the first failure since", class)
 	}
 }
 
