@@ -136,11 +136,11 @@ func (p *Provider) Cleanup(ctx context.Context) error {
 	return nil
 }
 
-// gpuLabel is set by operators through kubelet.
-const gpuLabel = "k8s.amazonaws.com/accelerator"
+// GPULabel is the key of the label that marks nodes with accelerators; operators set it through kubelet.
+const GPULabel = "k8s.amazonaws.com/accelerator"
 
 // GPULabel is the key of the label whose value is the type of the accelerator.
-func (p *Provider) GPULabel() string { return gpuLabel }
+func (p *Provider) GPULabel() string { return GPULabel }
 
 // GPUTypes lists the values of the label that are known.
 func (p *Provider) GPUTypes() []string {

@@ -38,7 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	options := parsed.Options
 	providers := linkedProviders()
-	if err := checkProvider(options.Cloud.Provider, providers); err != nil {
+	if options.Cloud.Provider, err = chosenProvider(options.Cloud.Provider, providers); err != nil {
 		_, _ = fmt.Fprintln(stderr, err)
 		return config.ExitInvalid
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,16 +77,22 @@ func TestHelpTellsOfEveryFlagAndOfTheSubcommand(t *testing.T) {
 }
 
 func TestTheLinkedProvidersAreNamedInOrder(t *testing.T) {
-	known := map[string]providerBuilder{"zeta": nil, aws.Name: nil, "mu": nil}
-	err := checkProvider("nimbus", known)
+	known := map[string]provider{"zeta": {}, aws.Name: {}, "mu": {}}
+	_, err := chosenProvider("nimbus", known)
 	if want := `--cloud-provider="nimbus": want one of: aws, mu, zeta`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := checkProvider("mu", known); err != nil {
-		t.Errorf("a known provider is refused: %v", err)
+	if name, err := chosenProvider("mu", known); name != "mu" || err != nil {
+		t.Errorf("a known provider: %q, %v", name, err)
 	}
-	if _, ok := linkedProviders()[aws.Name]; !ok {
-		t.Error("aws isn't linked")
+	if _, err := chosenProvider("", known); err == nil {
+		t.Error("one of several clouds is guessed")
+	}
+	if name, err := chosenProvider("", map[string]provider{"mu": {}}); name != "mu" || err != nil {
+		t.Errorf("the only cloud there is: %q, %v", name, err)
+	}
+	if got := slices.Sorted(maps.Keys(linkedProviders())); !slices.Equal(got, []string{"aws", "digitalocean", "externalgrpc"}) {
+		t.Errorf("without build tags %v are linked, want all", got)
 	}
 }
 

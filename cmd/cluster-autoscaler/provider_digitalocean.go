@@ -1,3 +1,5 @@
+//go:build digitalocean || !(aws || externalgrpc)
+
 package main
 
 import (
@@ -10,6 +12,10 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/core/config"
 )
+
+func linkDigitalOcean(linked map[string]provider) {
+	linked[digitalocean.Name] = provider{build: newDigitalOcean, gpuLabel: digitalocean.GPULabel, bookkeepingLabels: digitalocean.BookkeepingLabels()}
+}
 
 func newDigitalOcean(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
 	file, err := readGiven("--cloud-config", options.Cloud.ConfigFile)

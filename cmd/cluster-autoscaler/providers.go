@@ -4,59 +4,59 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	"example.com/cluster-autoscaler/cloudprovider"
-	"example.com/cluster-autoscaler/cloudprovider/aws"
-	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/core/config"
+	"example.com/cluster-autoscaler/metrics"
 )
 
 // providerBuilder makes one cloud provider from the options.
 type providerBuilder func(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error)
 
+// provider is a cloud that this binary can drive. Which ones those are is decided by build tags: the tag of a cloud builds a binary with that cloud, several
+// tags one with several, and no tag one with all.
+type provider struct {
+	build providerBuilder
+	// gpuLabel marks nodes with accelerators, bookkeepingLabels say nothing about what a node is good for. Both are for simulations, which have no cloud to
+	// ask.
+	gpuLabel          string
+	bookkeepingLabels []string
+	// observe makes metrics of what the provider tells about its requests, groups of what is wrong with single groups; nil: there are none.
+	observe func(*metrics.Metrics) cloudprovider.CallObserver
+	groups  func(cloudprovider.CloudProvider, *metrics.Metrics)
+}
+
 // linkedProviders are the clouds that this binary can drive, by the name that --cloud-provider takes.
-func linkedProviders() map[string]providerBuilder {
-	return map[string]providerBuilder{
-		aws.Name:          newAWS,
-		digitalocean.Name: newDigitalOcean,
-	}
+func linkedProviders() map[string]provider {
+	linked := map[string]provider{}
+	linkAWS(linked)
+	linkDigitalOcean(linked)
+	linkExternalGRPC(linked)
+	return linked
 }
 
-// checkProvider refuses a name that is missing or unknown and lists the known ones.
-func checkProvider(name string, known map[string]providerBuilder) error {
-	if _, ok := known[name]; ok {
-		return nil
+// chosenProvider is the name of the cloud to drive: that of the flag, or of the only cloud there is. The error lists the names there are.
+func chosenProvider(name string, linked map[string]provider) (string, error) {
+	if name == "" && len(linked) == 1 {
+		for only := range linked {
+			return only, nil
+		}
 	}
-	return fmt.Errorf("--cloud-provider=%q: want one of: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	if _, ok := linked[name]; ok {
+		return name, nil
+	}
+	return "", fmt.Errorf("--cloud-provider=%q: want one of: %s", name, strings.Join(slices.Sorted(maps.Keys(linked)), ", "))
 }
 
-func newAWS(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {
-	file, err := readGiven("--cloud-config", options.Cloud.ConfigFile)
-	if err != nil {
-		return nil, err
+// observer is told about the requests to a cloud.
+func (p provider) observer(m *metrics.Metrics) cloudprovider.CallObserver {
+	if p.observe == nil {
+		return cloudprovider.ObserverFunc(func(cloudprovider.Call) {})
 	}
-	overrides, err := readGiven("--aws-price-overrides", options.Cloud.AWSPriceOverrides)
-	if err != nil {
-		return nil, err
-	}
-	return aws.New(ctx, aws.Options{
-		Nodes: options.Cloud.Nodes, AutoDiscovery: options.Cloud.AutoDiscovery, CloudConfig: file,
-		StaticInstanceTypes:  options.Cloud.AWSStaticInstanceList,
-		DiscoverAny:          options.Cloud.AWSDiscoverAny,
-		RefreshInterval:      options.Cloud.AWSRefreshInterval,
-		Random:               rand.New(rand.NewPCG(seed(), seed())),
-		MaxNodeProvisionTime: options.NodeGroupDefaults.MaxNodeProvisionTime,
-		PriceOverrides:       overrides,
-		ReadPrices:           slices.Contains(options.ScaleUp.Expanders, config.ExpanderPrice),
-		ReportIdentity:       true,
-		Version:              versionText(), Clock: clock.RealClock{}, Observer: observer,
-	})
+	return p.observe(m)
 }
 
 // readGiven reads the file that a flag names; nil: it names none. The error is one line.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,8 +16,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"example.com/cluster-autoscaler/cloudprovider/aws"
-	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/cloudprovider/simulated"
 	"example.com/cluster-autoscaler/core/config"
 	"example.com/cluster-autoscaler/core/scenario"
@@ -200,10 +197,11 @@ func (s simulation) run(ctx context.Context, std standard) (failed int, err erro
 		return 0, flagError(cluster.Scenario, err)
 	}
 	options := scenario.Options{Controller: parsed.Options, Duration: s.duration}
-	if options.GPULabel, err = gpuLabelOf(parsed.Options.Cloud.Provider); err != nil {
+	like, err := simulatedProvider(parsed.Options.Cloud.Provider)
+	if err != nil {
 		return 0, err
 	}
-	options.BookkeepingLabels = bookkeepingLabelsOf(parsed.Options.Cloud.Provider)
+	options.GPULabel, options.BookkeepingLabels = like.gpuLabel, like.bookkeepingLabels
 	warn(std.err, parsed)
 	if ctx, err = simulationLogger(ctx, parsed.Options); err != nil {
 		return 0, err
@@ -269,29 +267,15 @@ func (s simulation) read(std standard) (document.Cluster, error) {
 	return document.Resolve(input)
 }
 
-// gpuLabelOf is the key that marks nodes with accelerators in the cloud of that name; empty: that of the simulated cloud.
-func gpuLabelOf(provider string) (string, error) {
-	labels := map[string]string{
-		"": "", simulated.Name: "", "aws": "k8s.amazonaws.com/accelerator", digitalocean.Name: digitalocean.GPULabel,
+// simulatedProvider is the cloud of that name as a simulation needs it; an empty name is that of the simulated cloud.
+func simulatedProvider(name string) (provider, error) {
+	known := linkedProviders()
+	known[simulated.Name] = provider{}
+	if name == "" {
+		return known[simulated.Name], nil
 	}
-	label, known := labels[provider]
-	if !known {
-		delete(labels, "")
-		return "", fmt.Errorf("--cloud-provider=%q: want one of: %s", provider, strings.Join(slices.Sorted(maps.Keys(labels)), ", "))
-	}
-	return label, nil
-}
-
-// bookkeepingLabelsOf are the labels that say nothing about what a node is good for in the cloud of that name.
-func bookkeepingLabelsOf(provider string) []string {
-	switch provider {
-	case aws.Name:
-		return aws.BookkeepingLabels()
-	case digitalocean.Name:
-		return digitalocean.BookkeepingLabels()
-	default:
-		return nil
-	}
+	_, err := chosenProvider(name, known)
+	return known[name], err
 }
 
 // simulationLogger is silent unless the command line asks for logs: what the lines of a play tell should not be told twice. It also sets the

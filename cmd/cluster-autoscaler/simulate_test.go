@@ -64,7 +64,7 @@ func TestSimulateTellsByItsExitCodeHowAPlayEnded(t *testing.T) {
 			stderr: "-: document 3: spec.flags: --help is no flag for a scenario\n",
 		},
 		"an unknown output":    {args: []string{"-f", maxSize, "-o", "xml"}, want: 2, stderr: `--output="xml": want text or json`},
-		"an unknown cloud":     {args: []string{"-f", maxSize, "--cloud-provider=nimbus"}, want: 2, stderr: "want one of: aws, digitalocean, simulated"},
+		"an unknown cloud":     {args: []string{"-f", maxSize, "--cloud-provider=nimbus"}, want: 2, stderr: "want one of: aws, digitalocean, externalgrpc, simulated"},
 		"a flag without value": {args: []string{"-f"}, want: 2, stderr: "-f: want a value behind it"},
 		"help":                 {args: []string{"--help"}, want: 0, stdout: "simulate -f FILE"},
 		"an expander that is asked elsewhere": {
@@ -147,10 +147,10 @@ func TestExplainTellsWhyNodesAreKept(t *testing.T) {
 
 func TestTheCloudDecidesWhichLabelMarksAccelerators(t *testing.T) {
 	for provider, want := range map[string]string{
-		"": "", "simulated": "", "aws": "k8s.amazonaws.com/accelerator", "digitalocean": "doks.digitalocean.com/gpu-model",
+		"": "", "simulated": "", "externalgrpc": "", "aws": "k8s.amazonaws.com/accelerator", "digitalocean": "doks.digitalocean.com/gpu-model",
 	} {
-		if got, err := gpuLabelOf(provider); err != nil || got != want {
-			t.Errorf("%q: %q, %v, want %q", provider, got, err, want)
+		if got, err := simulatedProvider(provider); err != nil || got.gpuLabel != want {
+			t.Errorf("%q: %q, %v, want %q", provider, got.gpuLabel, err, want)
 		}
 	}
 }

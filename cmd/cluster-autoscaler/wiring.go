@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/cluster-autoscaler/cloudprovider"
-	"example.com/cluster-autoscaler/cloudprovider/aws"
 	"example.com/cluster-autoscaler/core"
 	"example.com/cluster-autoscaler/core/act"
 	"example.com/cluster-autoscaler/core/config"
@@ -39,7 +38,7 @@ const shutdownTime = 20 * time.Second
 // process is what lives as long as the process, leading or not.
 type process struct {
 	options   config.Options
-	providers map[string]providerBuilder
+	providers map[string]provider
 	clients   clients
 	registry  *prometheus.Registry
 	health    *health.Check
@@ -50,7 +49,7 @@ type process struct {
 
 // serveAndLead opens the port, proves that the API server answers, and leads when it is this process' turn. It returns nil when ctx ends. server is
 // what dialExpander has made.
-func serveAndLead(ctx context.Context, options config.Options, providers map[string]providerBuilder, server *grpc.ClientConn) error {
+func serveAndLead(ctx context.Context, options config.Options, providers map[string]provider, server *grpc.ClientConn) error {
 	p := process{options: options, providers: providers, registry: prometheus.NewRegistry(), clock: clock.RealClock{}, expander: server}
 	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	measureRequests(p.registry)
@@ -110,8 +109,9 @@ func (p *process) events(ctx context.Context) (record.EventRecorder, func()) {
 // autoscale is the work of the leader. It returns nil when ctx ends, after nodes that were about to be removed are back in service.
 func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) error {
 	p.health.Monitor()
+	linked := p.providers[p.options.Cloud.Provider]
 	m, err := metrics.New(p.registry, metrics.Options{
-		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: p.options.Cloud.Provider == aws.Name,
+		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: linked.observe != nil,
 		RemovalLatency: p.options.ScaleDown.LatencyTracking, NodeSkips: p.options.ScaleDown.SkipEvalTracking,
 	})
 	if err != nil {
@@ -119,11 +119,13 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	}
 	limits := p.options.Limits
 	m.Limits(limits.Cores.Min, limits.Cores.Max, limits.Memory.Min, limits.Memory.Max)
-	cloud, err := p.providers[p.options.Cloud.Provider](ctx, p.options, meter{m})
+	cloud, err := linked.build(ctx, p.options, linked.observer(m))
 	if err != nil {
 		return fmt.Errorf("making the cloud provider %s: %w", p.options.Cloud.Provider, err)
 	}
-	meter{m}.groups(cloud)
+	if linked.groups != nil {
+		linked.groups(cloud, m)
+	}
 	if err := proveCloud(ctx, cloud); err != nil {
 		return err
 	}
