@@ -81,7 +81,7 @@ func (s *Snapshot) DeleteNode(name string) error {
 	s.swap(name, nil)
 	for _, p := range n.placements {
 		if p.base {
-			s.wait(p.pod, p.key, name)
+			s.wait(p.pod, p.where.key, name)
 		}
 	}
 	if n.csi != nil {
@@ -169,7 +169,7 @@ func NodeNameOf(pod *corev1.Pod) string {
 }
 
 func (s *Snapshot) basePlacement(key string) *placement {
-	for p := s.places[key]; p != nil; p = p.next {
+	for p := s.at(key); p != nil; p = p.next {
 		if p.base {
 			return p
 		}
@@ -183,7 +183,7 @@ func (s *Snapshot) settle(pod *corev1.Pod, key string, n *node) {
 		s.remove(p)
 	}
 	p := s.newPlacement(pod, key, n)
-	p.base = true
+	p.base, p.class = true, s.podClassOf(pod, p.shape)
 	s.place(p)
 }
 

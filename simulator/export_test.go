@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,15 +53,26 @@ func ContentsOf(s *Snapshot) Contents {
 			NonZeroRequested: [2]int64{info.NonZeroRequested.MilliCPU, info.NonZeroRequested.Memory},
 			Ports:            info.UsedPorts, Claims: info.PVCRefCounts,
 		}
+		if !slices.IsSortedFunc(node.Pods, comparePods) {
+			panic("the pods are out of order on node " + n.object.Name)
+		}
 		for _, info := range info.Pods {
 			node.Infos = append(node.Infos, string(info.GetPod().UID))
 		}
 		slices.Sort(node.Infos)
 		c.Nodes = append(c.Nodes, node)
 	}
-	for key, first := range s.places {
+	numbered := map[int]bool{}
+	for key, w := range s.places {
+		if numbered[w.number] || slices.Contains(s.freeNumbers, w.number) || w.key != key || !w.listed || w.first == nil && len(s.forks) == 0 {
+			panic(fmt.Sprintf("the whereabouts of pod %s are wrong: %+v", key, *w))
+		}
+		numbered[w.number] = true
+		if w.first == nil {
+			continue
+		}
 		var chain []*placement
-		for p := first; p != nil; p = p.next {
+		for p := w.first; p != nil; p = p.next {
 			chain = append(chain, p)
 		}
 		slices.SortFunc(chain, func(a, b *placement) int { return int(b.turn) - int(a.turn) })

@@ -52,28 +52,29 @@ func nearestOf(rejections []NodeRejection) *NodeRejection {
 	return nearest
 }
 
-// lack weighs what the node lacks for pods of the kind, as Rejection.lack does, without putting the rejection into words.
-func (q *query) lack(ctx context.Context, n *node) (float64, error) {
+// lack weighs what the node lacks for pods of the kind, as Rejection.lack does, without putting the rejection into words. own: it is the same as long as
+// the node is the same, whatever happens elsewhere.
+func (q *query) lack(ctx context.Context, n *node) (lack float64, own bool, err error) {
 	if n.object.Spec.Unschedulable {
-		return lacksMost, nil
+		return lacksMost, true, nil
 	}
 	v, err := q.verdict(ctx, n)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if v.refusals == nil && q.sizedFirst && !q.roomOn(n) { // the most frequent case
 		q.short = q.shortagesOn(n, q.short[:0])
-		return sharesMissing(q.short), nil
+		return sharesMissing(q.short), true, nil
 	}
 	for i := range q.scheduler.rules {
 		if q.isOff(i) {
 			continue
 		}
 		if lack := q.lackBy(i, v, n); lack > 0 {
-			return lack, nil
+			return lack, false, nil
 		}
 	}
-	return 0, nil
+	return 0, false, nil
 }
 
 // lackBy is lack as one of the rules sees it; 0: it does not mind.

@@ -19,11 +19,15 @@ type Mover struct {
 
 	roster   *roster
 	accepted bitset // by number of the node
-	// rooms are by the parts that pods share; keysVersion is that of the labels that made them.
-	rooms       map[partsKey]*room
-	keysVersion int
-	last        partsKey
-	lastRoom    *room
+	// rooms are by the parts that pods share, roomsByClass the same by the class of pods; keysVersion is that of the labels that made them.
+	rooms        map[partsKey]*room
+	roomsByClass map[*podClass]*room
+	keysVersion  int
+	lastClass    *podClass
+	lastRoom     *room
+	// leaving is the name of the node that was left out last, except its number.
+	leaving string
+	except  int
 }
 
 // partsKey tells most pods of one kind by the addresses of their parts, which pods from one informer share.
@@ -45,6 +49,14 @@ type room struct {
 	// open are the acceptable nodes that have not refused for good; what came free up to seen in epoch is among them.
 	open        bitset
 	epoch, seen int
+	// lacks are, by number of the node, what it was found to lack, as far as that depends on nothing but the node.
+	lacks []lackAt
+}
+
+// lackAt is what a node lacks in one version.
+type lackAt struct {
+	version uint64
+	lack    float64
 }
 
 // Mover returns a Mover that puts pods on those nodes only which accept allows, now and as long as they are there; nil: on every node. One Mover
@@ -62,17 +74,18 @@ func (m *Mover) Close() {
 
 // PlaceOn places the pod on a node, as it is once it has left the node where it runs. It says whether it did: not if that node is the one that leaves, is
 // not there or not acceptable, or if the pod does not fit. A plug-in that breaks is an error.
-func (m *Mover) PlaceOn(ctx context.Context, pod *corev1.Pod, nodeName, leaving string) (placed bool, err error) {
+func (m *Mover) PlaceOn(ctx context.Context, who Resident, nodeName, leaving string) (placed bool, err error) {
 	m.refresh()
+	pod := who.Pod
 	n, there := m.snapshot.nodes[nodeName]
 	if !there || nodeName == leaving || !m.accepted.has(n.number) {
 		return false, nil
 	}
-	r, err := m.roomFor(ctx, pod)
+	r, err := m.roomFor(ctx, who)
 	if err != nil {
 		return false, err
 	}
-	if r.query == nil || podfacts.HasResourceClaims(pod) {
+	if r.query == nil || claims(who) {
 		rejection, err := m.scheduler.Place(ctx, m.snapshot, guest(pod), nodeName)
 		return err == nil && rejection == nil, err
 	}
@@ -85,19 +98,20 @@ func (m *Mover) PlaceOn(ctx context.Context, pod *corev1.Pod, nodeName, leaving 
 	if !fits {
 		return false, nil
 	}
-	return true, m.put(r, pod, n)
+	return true, m.put(r, who, n)
 }
 
 // Place places the pod, as it is once it has left the node where it runs, on the first acceptable node in search order on which it fits, except the one that
 // leaves; startAfter is as in Search. Where it fits nowhere the Placement has no Node, and nearest is the rejection by the acceptable node that lacks
 // least, the first of them in search order; nil: no node had to be looked at. A plug-in that breaks is an error, as is the end of ctx.
-func (m *Mover) Place(ctx context.Context, pod *corev1.Pod, leaving string, startAfter int) (p Placement, nearest *NodeRejection, err error) {
+func (m *Mover) Place(ctx context.Context, who Resident, leaving string, startAfter int) (p Placement, nearest *NodeRejection, err error) {
 	m.refresh()
-	r, err := m.roomFor(ctx, pod)
+	pod := who.Pod
+	r, err := m.roomFor(ctx, who)
 	if err != nil {
 		return Placement{}, nil, err
 	}
-	if r.query == nil || podfacts.HasResourceClaims(pod) {
+	if r.query == nil || claims(who) {
 		placement, rejections, err := m.scheduler.PlaceAnywhere(ctx, m.snapshot, guest(pod), Search{
 			StartAfter: startAfter,
 			Accept: func(to *corev1.Node) bool {
@@ -121,11 +135,14 @@ func (m *Mover) Place(ctx context.Context, pod *corev1.Pod, leaving string, star
 		return Placement{}, nearest, err
 	}
 	n := m.roster.nodes[found]
-	if err := m.put(r, pod, n); err != nil {
+	if err := m.put(r, who, n); err != nil {
 		return Placement{}, nil, err
 	}
-	return Placement{Node: n.object.Name, Index: m.roster.present.below(found)}, nil, nil
+	return Placement{Node: n.object.Name, Index: m.roster.below(found)}, nil, nil
 }
+
+// claims tells a pod with resource claims. Those of one class have the same in their specification only, so that their room says it.
+func claims(who Resident) bool { return who.Class() == 0 && podfacts.HasResourceClaims(who.Pod) }
 
 // guest is the pod as it comes to another node.
 func guest(pod *corev1.Pod) *corev1.Pod {
@@ -144,24 +161,19 @@ func (m *Mover) refresh() {
 				m.accepted.set(i)
 			}
 		}
-		m.rooms = nil
+		m.rooms, m.leaving, m.except = nil, "", -1
 	}
 	if m.rooms == nil || m.keysVersion != m.snapshot.podKeys.version {
-		m.rooms, m.lastRoom = map[partsKey]*room{}, nil
+		m.rooms, m.roomsByClass, m.lastClass = map[partsKey]*room{}, map[*podClass]*room{}, nil
 		m.keysVersion = m.snapshot.podKeys.version
 	}
 }
 
 // roomFor is the room for the pod, up to date.
-func (m *Mover) roomFor(ctx context.Context, pod *corev1.Pod) (*room, error) {
-	key := partsKey{spec: keyOf(pod), labels: address(pod.Labels)}
-	r := m.lastRoom
-	if r == nil || key != m.last {
-		var err error
-		if r, err = m.lookUp(ctx, pod, key); err != nil {
-			return nil, err
-		}
-		m.last, m.lastRoom = key, r
+func (m *Mover) roomFor(ctx context.Context, who Resident) (*room, error) {
+	r, err := m.find(ctx, who)
+	if err != nil {
+		return nil, err
 	}
 	if r.query == nil {
 		return r, nil
@@ -176,7 +188,28 @@ func (m *Mover) roomFor(ctx context.Context, pod *corev1.Pod) (*room, error) {
 	return r, nil
 }
 
-func (m *Mover) lookUp(ctx context.Context, pod *corev1.Pod, key partsKey) (*room, error) {
+// find is the room for the pod as it was when it was last looked at.
+func (m *Mover) find(ctx context.Context, who Resident) (r *room, err error) {
+	if who.Class() == 0 {
+		return m.lookUp(ctx, who.Pod)
+	}
+	class := who.placement.class
+	if class == m.lastClass {
+		return m.lastRoom, nil
+	}
+	r, known := m.roomsByClass[class]
+	if !known {
+		if r, err = m.lookUp(ctx, who.Pod); err != nil {
+			return nil, err
+		}
+		m.roomsByClass[class] = r
+	}
+	m.lastClass, m.lastRoom = class, r
+	return r, nil
+}
+
+func (m *Mover) lookUp(ctx context.Context, pod *corev1.Pod) (*room, error) {
+	key := partsKey{spec: keyOf(pod), labels: address(pod.Labels)}
 	if r, known := m.rooms[key]; known {
 		return r, nil
 	}
@@ -215,27 +248,38 @@ func (m *Mover) reopen(r *room) {
 }
 
 // put places the pod on the node.
-func (m *Mover) put(r *room, pod *corev1.Pod, n *node) error {
+func (m *Mover) put(r *room, who Resident, n *node) error {
+	p := m.snapshot.spare()
+	if at := who.placement; at != nil && !r.stripped {
+		*p = placement{pod: at.pod, where: at.where, shape: at.shape, class: at.class, held: at.held, labels: at.labels, node: n, ending: at.ending}
+		return m.snapshot.try(p)
+	}
+	pod := who.Pod
 	if r.stripped {
 		pod = guest(pod)
 	}
-	known := knownPod{pod: pod, key: podfacts.Key(pod), shape: r.shape, held: &r.shape.held, ending: pod.DeletionTimestamp != nil}
-	if held, ok := heldByStatus(pod); ok {
-		known.held = &held
+	*p = placement{
+		pod: pod, where: m.snapshot.whereaboutsOf(podfacts.Key(pod)), shape: r.shape, held: &r.shape.held, node: n, ending: pod.DeletionTimestamp != nil,
 	}
-	return m.snapshot.addTo(n, &known)
+	if held, ok := heldByStatus(pod); ok {
+		p.held = &held
+	}
+	return m.snapshot.try(p)
 }
 
 // walk is the way over the nodes' numbers: from start to the end and from the beginning up to it, leaving one out.
 type walk struct{ start, except int }
 
 func (m *Mover) walk(leaving string, startAfter int) walk {
-	w := walk{except: -1}
-	if n, there := m.snapshot.nodes[leaving]; there {
-		w.except = n.number
+	if m.leaving != leaving {
+		m.leaving, m.except = leaving, -1
+		if n, there := m.snapshot.nodes[leaving]; there {
+			m.except = n.number
+		}
 	}
+	w := walk{except: m.except}
 	if count := m.snapshot.index.len(); count > 0 {
-		w.start = m.roster.present.at(((startAfter+1)%count + count) % count)
+		w.start = m.roster.at(((startAfter+1)%count + count) % count)
 	}
 	return w
 }
@@ -280,10 +324,19 @@ func (m *Mover) nearest(ctx context.Context, r *room, pod *corev1.Pod, w walk) (
 	failed := func(n *node, err error) error {
 		return fmt.Errorf("asking whether pod %s/%s fits on node %s: %w", pod.Namespace, pod.Name, n.object.Name, err)
 	}
-	err := m.over(m.accepted, w, func(_ int, n *node) (stop bool, err error) {
-		lack, err := r.query.lack(ctx, n)
-		if err != nil {
-			return true, failed(n, err)
+	if r.lacks == nil {
+		r.lacks = make([]lackAt, len(m.roster.nodes))
+	}
+	err := m.over(m.accepted, w, func(number int, n *node) (stop bool, err error) {
+		lack, known := r.lacks[number].lack, r.lacks[number].version == n.version
+		if !known {
+			own := false
+			if lack, own, err = r.query.lack(ctx, n); err != nil {
+				return true, failed(n, err)
+			}
+			if own {
+				r.lacks[number] = lackAt{version: n.version, lack: lack}
+			}
 		}
 		if nearest == nil || lack < least {
 			nearest, least = n, lack

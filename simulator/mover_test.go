@@ -47,14 +47,14 @@ func TestAMoverHearsOfRoomThatComesFree(t *testing.T) {
 			mover := simtest.Scheduler(t).Mover(snapshot, nil)
 			defer mover.Close()
 			for i := range 2 {
-				placement, nearest, err := mover.Place(t.Context(), running("p", "a"), "a", 0)
+				placement, nearest, err := mover.Place(t.Context(), simulator.Resident{Pod: running("p", "a")}, "a", 0)
 				must(t, err)
 				if placement.Node != "" || nearest == nil || nearest.Node != "b" || nearest.Filter != simulator.InsufficientResource {
 					t.Fatalf("search %d: %+v, nearest %+v; want none, nearest b", i, placement, nearest)
 				}
 			}
 			change(t, snapshot)
-			placement, _, err := mover.Place(t.Context(), running("p", "a"), "a", 0)
+			placement, _, err := mover.Place(t.Context(), simulator.Resident{Pod: running("p", "a")}, "a", 0)
 			must(t, err)
 			if placement.Node == "" || placement.Node == "a" {
 				t.Errorf("placed on %q, want a node that has room now", placement.Node)
@@ -82,7 +82,7 @@ func TestAMoverGoesRoundTheNodesThatAreLeft(t *testing.T) {
 		want, _, err := scheduler.PlaceAnywhere(t.Context(), snapshot, pod, simulator.Search{StartAfter: last, Accept: accept})
 		must(t, err)
 		must(t, snapshot.Revert())
-		got, _, err := mover.Place(t.Context(), pod, leaving, last)
+		got, _, err := mover.Place(t.Context(), simulator.Resident{Pod: pod}, leaving, last)
 		must(t, err)
 		if got != want || got.Node == "" {
 			t.Fatalf("pod %d goes to %+v, want %+v", i, got, want)

@@ -27,10 +27,12 @@ type node struct {
 	offered, taken amounts
 	allowedPods    int
 	placements     []*placement
-	sorted         []*corev1.Pod    // by namespace and name; nil: to be made
-	ports          fwk.HostPortInfo // nil: to be made
-	withPorts      int              // pods with ports of the host
-	ending         int              // pods that are being deleted
+	// home are the placements of pods of the cluster, by namespace and name; nil: to be sorted. sorted are all the pods in this order; nil: to be made.
+	home      []*placement
+	sorted    []*corev1.Pod
+	ports     fwk.HostPortInfo // nil: to be made
+	withPorts int              // pods with ports of the host
+	ending    int              // pods that are being deleted
 	// withAffinity and withAntiAffinity count pods with terms of any kind, and with required terms of anti-affinity.
 	withAffinity, withAntiAffinity int
 
@@ -76,17 +78,6 @@ func (n *node) set(object *corev1.Node) {
 	}
 }
 
-func (n *node) sortedPods() []*corev1.Pod {
-	if n.sorted == nil && len(n.placements) > 0 {
-		n.sorted = make([]*corev1.Pod, 0, len(n.placements))
-		for _, p := range n.placements {
-			n.sorted = append(n.sorted, p.pod)
-		}
-		sortPods(n.sorted)
-	}
-	return n.sorted
-}
-
 // usedPorts are the ports of the host that pods have taken.
 func (n *node) usedPorts() fwk.HostPortInfo {
 	if n.withPorts == 0 {
@@ -106,8 +97,9 @@ func (n *node) usedPorts() fwk.HostPortInfo {
 // placement is one pod on one node.
 type placement struct {
 	pod    *corev1.Pod
-	key    string
+	where  *whereabouts
 	shape  *shape
+	class  *podClass // nil: to be found out
 	held   *amounts
 	labels *labelSet // nil while nobody counts pods by their labels
 	node   *node
@@ -219,7 +211,7 @@ func (s *Snapshot) look(pod *corev1.Pod, known *knownPod) {
 
 func (s *Snapshot) newPlacement(pod *corev1.Pod, key string, n *node) *placement {
 	s.turn++
-	p := &placement{pod: pod, key: key, shape: s.shapeOf(pod), node: n, turn: s.turn, ending: pod.DeletionTimestamp != nil}
+	p := &placement{pod: pod, where: s.whereaboutsOf(key), shape: s.shapeOf(pod), node: n, turn: s.turn, ending: pod.DeletionTimestamp != nil}
 	p.held = &p.shape.held
 	if held, ok := heldByStatus(pod); ok {
 		p.held = &held
@@ -233,7 +225,7 @@ func (p *placement) podInfo() *framework.PodInfo {
 		pod := p.pod
 		if pod.UID == "" { // the framework finds pods on a node by UID only
 			shadow := *pod
-			shadow.UID = types.UID(p.key)
+			shadow.UID = types.UID(p.where.key)
 			pod = &shadow
 		}
 		// Affinity terms that can't be parsed are left out, as the scheduler does: the API server lets them pass.
@@ -243,7 +235,7 @@ func (p *placement) podInfo() *framework.PodInfo {
 }
 
 func (s *Snapshot) placementOn(n *node, key string) *placement {
-	return s.places[key].on(n)
+	return s.at(key).on(n)
 }
 
 // on is the one of the chain that lies on the node; nil: none does.
@@ -256,18 +248,26 @@ func (p *placement) on(n *node) *placement {
 	return nil
 }
 
-// place puts p on its node, without recording it.
-func (s *Snapshot) place(p *placement) { s.placeBefore(p, s.places[p.key]) }
+// spare is a new placement, to be filled in, for a pod that is placed for a trial. Trials end together, so that one piece of memory holds many.
+func (s *Snapshot) spare() *placement {
+	const atOnce = 64
+	if len(s.spares) == 0 {
+		s.spares = make([]placement, atOnce)
+	}
+	p := &s.spares[0]
+	s.spares = s.spares[1:]
+	return p
+}
 
-// placeBefore is place for those who know already where else the pod lies.
-func (s *Snapshot) placeBefore(p, elsewhere *placement) {
+// place puts p on its node, without recording it.
+func (s *Snapshot) place(p *placement) {
 	s.attach(p)
 	s.changed(p.node)
 	if info := p.node.view.info.Load(); info != nil {
 		info.AddPodInfo(p.podInfo())
 	}
 	s.count(p, 1)
-	s.remember(p, elsewhere)
+	s.remember(p)
 }
 
 // attach puts p on its node, of which nobody else knows yet.
@@ -275,6 +275,9 @@ func (s *Snapshot) attach(p *placement) {
 	n := p.node
 	p.slot = len(n.placements)
 	n.placements = append(n.placements, p)
+	if p.base {
+		n.home = nil
+	}
 	n.taken.add(p.held, 1)
 	s.countParts(p, 1)
 }
@@ -287,6 +290,9 @@ func (s *Snapshot) remove(p *placement) {
 	n.placements[p.slot].slot = p.slot
 	n.placements[last] = nil
 	n.placements = n.placements[:last]
+	if p.base {
+		n.home = nil
+	}
 	s.changed(n)
 	if s.roster != nil {
 		s.roster.free(n)
@@ -340,45 +346,6 @@ func (s *Snapshot) count(p *placement, times int) {
 	for _, t := range p.labels.tallies {
 		if !t.living || !p.ending {
 			t.add(p.node, times)
-		}
-	}
-}
-
-// remember enters p into what is kept for the whole cluster, before where the pod lies else.
-func (s *Snapshot) remember(p, elsewhere *placement) {
-	p.next = elsewhere
-	s.places[p.key] = p
-	if !p.shape.claims {
-		return
-	}
-	for key := range framework.PodPVCKeys(p.pod) {
-		s.claims[key]++
-	}
-}
-
-// forget is the inverse of remember.
-func (s *Snapshot) forget(p *placement) {
-	if first := s.places[p.key]; first == p {
-		if p.next == nil {
-			delete(s.places, p.key)
-		} else {
-			s.places[p.key] = p.next
-		}
-	} else {
-		for other := first; other != nil; other = other.next {
-			if other.next == p {
-				other.next = p.next
-				break
-			}
-		}
-	}
-	p.next = nil
-	if !p.shape.claims {
-		return
-	}
-	for key := range framework.PodPVCKeys(p.pod) {
-		if s.claims[key]--; s.claims[key] == 0 {
-			delete(s.claims, key)
 		}
 	}
 }

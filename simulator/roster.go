@@ -1,6 +1,9 @@
 package simulator
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // bitset is a set of small numbers.
 type bitset []uint64
@@ -14,33 +17,6 @@ func (b bitset) set(i int) { b[i/wordBits] |= 1 << (i % wordBits) }
 func (b bitset) clear(i int) { b[i/wordBits] &^= 1 << (i % wordBits) }
 
 func (b bitset) has(i int) bool { return b[i/wordBits]&(1<<(i%wordBits)) != 0 }
-
-// below is how many numbers of the set are less than i.
-func (b bitset) below(i int) int {
-	count := 0
-	for _, word := range b[:i/wordBits] {
-		count += bits.OnesCount64(word)
-	}
-	if rest := i % wordBits; rest > 0 {
-		count += bits.OnesCount64(b[i/wordBits] & (1<<rest - 1))
-	}
-	return count
-}
-
-// at is the number with so many others of the set below it, which there must be.
-func (b bitset) at(below int) int {
-	for w, word := range b {
-		if count := bits.OnesCount64(word); below >= count {
-			below -= count
-			continue
-		}
-		for ; below > 0; below-- {
-			word &= word - 1
-		}
-		return w*wordBits + bits.TrailingZeros64(word)
-	}
-	return -1
-}
 
 // nextOfBoth is the least number in both sets, of equal size, that is not less than from and less than to; -1: there is none.
 func nextOfBoth(a, b bitset, from, to int) int {
@@ -67,6 +43,8 @@ func nextOfBoth(a, b bitset, from, to int) int {
 type roster struct {
 	nodes   []*node // by number; of those that left, as they were
 	present bitset
+	// ranks are how many present nodes have numbers below each word of the bitset; empty: to be counted.
+	ranks []int
 	// freed are numbers of nodes from which something was taken away, in the order of that; it begins anew with each epoch.
 	freed []int
 	epoch int
@@ -98,6 +76,7 @@ func (r *roster) swap(old, n *node) {
 		r.stale = true
 	case n == nil:
 		r.present.clear(old.number)
+		r.ranks = r.ranks[:0]
 	default:
 		r.take(n, old.number)
 	}
@@ -106,7 +85,10 @@ func (r *roster) swap(old, n *node) {
 func (r *roster) take(n *node, number int) {
 	n.roster, n.number = r, number
 	r.nodes[number] = n
-	r.present.set(number)
+	if !r.present.has(number) {
+		r.present.set(number)
+		r.ranks = r.ranks[:0]
+	}
 	r.free(n)
 }
 
@@ -125,4 +107,39 @@ func (r *roster) free(n *node) {
 		r.freed, r.heard = r.freed[:0], 0
 	}
 	r.freed = append(r.freed, n.number)
+}
+
+// rank counts the present nodes, if they may have changed.
+func (r *roster) rank() {
+	if len(r.ranks) > 0 {
+		return
+	}
+	count := 0
+	for _, word := range r.present {
+		r.ranks = append(r.ranks, count)
+		count += bits.OnesCount64(word)
+	}
+}
+
+// below is how many present nodes have numbers less than this one.
+func (r *roster) below(number int) int {
+	r.rank()
+	return r.ranks[number/wordBits] + bits.OnesCount64(r.present[number/wordBits]&(1<<(number%wordBits)-1))
+}
+
+// at is the number of the present node with so many others below it, which there must be.
+func (r *roster) at(below int) int {
+	r.rank()
+	w, exact := slices.BinarySearch(r.ranks, below)
+	if !exact {
+		w--
+	}
+	for w+1 < len(r.ranks) && r.ranks[w+1] == below { // words without any
+		w++
+	}
+	word := r.present[w]
+	for below -= r.ranks[w]; below > 0; below-- {
+		word &= word - 1
+	}
+	return w*wordBits + bits.TrailingZeros64(word)
 }

@@ -36,6 +36,8 @@ type shape struct {
 
 	// groups count the pods that hold each of the anti-affinity terms; made when the first pod is placed.
 	groups []*tally
+	// latest is the class of the pod that was looked at last.
+	latest *podClass
 }
 
 // specKey tells most equal specifications by the addresses of their parts, which pods from one informer share. It is a short cut only: where

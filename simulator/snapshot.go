@@ -20,7 +20,13 @@ type Snapshot struct {
 	nodes map[string]*node
 	index nodeIndex
 	// places holds for each pod, by podfacts.Key, where it lies: a chain, since a pod may lie on several nodes.
-	places map[string]*placement
+	places map[string]*whereabouts
+	// numbers is how many pods were numbered, freeNumbers those that no pod has any more; idle are pods that may lie nowhere any more.
+	numbers     int
+	freeNumbers []int
+	idle        []*whereabouts
+	// spares are placements to be used.
+	spares []placement
 	// claims counts the pods that mount each PersistentVolumeClaim, by "namespace/name".
 	claims map[string]int
 	// waiting holds the pods of the cluster whose node is not there, by the name of the node and by their key; waitsFor is the node of each.
@@ -44,6 +50,9 @@ type Snapshot struct {
 	shapes          map[string]*shape
 	byAddress       map[specKey]remembered
 	shapeNumbers    map[*shape]int
+	podClasses      map[podClassKey]*podClass
+	podClassCount   int
+	alone           podClass // with number 0
 	labelSets       map[string]*labelSet
 	labelsByAddress map[labelsKey]rememberedLabels
 	podKeys         keySet // labels of pods that some selector reads
@@ -105,10 +114,11 @@ func (s *Snapshot) clear() {
 	*s = Snapshot{
 		expected: expected,
 		versions: s.versions, turn: s.turn, round: s.round, slack: s.slack,
-		nodes: map[string]*node{}, places: map[string]*placement{}, claims: map[string]int{},
+		nodes: map[string]*node{}, places: map[string]*whereabouts{}, claims: map[string]int{},
 		waiting: map[string]map[string]*corev1.Pod{}, waitsFor: map[string]string{}, csiWaiting: map[string]*storagev1.CSINode{},
 		shapes: map[string]*shape{}, byAddress: map[specKey]remembered{}, shapeNumbers: map[*shape]int{},
-		labelSets: map[string]*labelSet{}, labelsByAddress: map[labelsKey]rememberedLabels{},
+		podClasses: map[podClassKey]*podClass{},
+		labelSets:  map[string]*labelSet{}, labelsByAddress: map[labelsKey]rememberedLabels{},
 		known: map[*corev1.Pod]*knownPod{}, kinds: map[kindKey]*kind{}, memos: map[*Scheduler]*memo{},
 		nodeClasses: map[string]*nodeClass{}, talliesByName: map[string]*tally{}, groupsByName: map[string]*tally{},
 	}
@@ -136,7 +146,7 @@ func (s *Snapshot) AddNode(template NodeTemplate) error {
 	n := newNode(template.Node, template.CSINode, s.injected)
 	for _, pod := range template.Pods { // before the node counts, so that undoing it undoes them at once
 		key := podfacts.Key(pod)
-		if slices.ContainsFunc(n.placements, func(p *placement) bool { return p.key == key }) {
+		if slices.ContainsFunc(n.placements, func(p *placement) bool { return p.where.key == key }) {
 			return fmt.Errorf("adding node %s with its pods: pod %s/%s is listed twice", name, pod.Namespace, pod.Name)
 		}
 		s.attach(s.newPlacement(pod, key, n))
@@ -180,15 +190,21 @@ func (s *Snapshot) AddPod(pod *corev1.Pod, nodeName string) error {
 
 // addTo is AddPod.
 func (s *Snapshot) addTo(n *node, known *knownPod) error {
-	pod := known.pod
-	elsewhere := s.places[known.key]
-	if elsewhere.on(n) != nil {
-		return fmt.Errorf("placing pod %s/%s: node %s holds it already", pod.Namespace, pod.Name, n.object.Name)
+	p := s.spare()
+	*p = placement{pod: known.pod, where: s.whereaboutsOf(known.key), shape: known.shape, held: known.held, node: n, ending: known.ending}
+	return s.try(p)
+}
+
+// try places p for a trial, unless the pod lies on that node already.
+func (s *Snapshot) try(p *placement) error {
+	n := p.node
+	if p.where.first.on(n) != nil {
+		return fmt.Errorf("placing pod %s/%s: node %s holds it already", p.pod.Namespace, p.pod.Name, n.object.Name)
 	}
 	s.turn++
-	p := &placement{pod: pod, key: known.key, shape: known.shape, held: known.held, node: n, turn: s.turn, ending: known.ending}
+	p.turn = s.turn
 	s.record(change{placed: p, version: n.version})
-	s.placeBefore(p, elsewhere)
+	s.place(p)
 	return nil
 }
 
@@ -231,6 +247,9 @@ func (s *Snapshot) Revert() error {
 	}
 	clear(s.log[start:]) // lets go of what it holds
 	s.log = s.log[:start]
+	if len(s.forks) == 0 {
+		s.tidy()
+	}
 	return nil
 }
 
@@ -243,6 +262,7 @@ func (s *Snapshot) Commit() error {
 	if len(s.forks) == 0 {
 		clear(s.log)
 		s.log = s.log[:0]
+		s.tidy()
 	}
 	return nil
 }
@@ -333,7 +353,7 @@ func (s *Snapshot) AnyPod(nodeName string, test func(*corev1.Pod) bool) bool {
 // NodeOfPod says where the pod lies; where it lies on several nodes, the one it was put on last. ok is false if it is nowhere.
 func (s *Snapshot) NodeOfPod(pod *corev1.Pod) (nodeName string, ok bool) {
 	var last *placement
-	for p := s.places[podfacts.Key(pod)]; p != nil; p = p.next {
+	for p := s.at(podfacts.Key(pod)); p != nil; p = p.next {
 		if last == nil || p.turn > last.turn {
 			last = p
 		}
@@ -447,7 +467,7 @@ func (s *Snapshot) enter(n *node) {
 	}
 	for _, p := range n.placements {
 		s.count(p, 1)
-		s.remember(p, s.places[p.key])
+		s.remember(p)
 	}
 }
 
@@ -478,5 +498,3 @@ func comparePods(a, b *corev1.Pod) int {
 	}
 	return strings.Compare(string(a.UID), string(b.UID))
 }
-
-func sortPods(pods []*corev1.Pod) { slices.SortFunc(pods, comparePods) }

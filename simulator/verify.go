@@ -84,7 +84,7 @@ func (s *Snapshot) verifyNode(n *node, object *corev1.Node, pods map[string]*cor
 		if !p.base {
 			continue
 		}
-		pod, ok := pods[p.key]
+		pod, ok := pods[p.where.key]
 		switch {
 		case !ok:
 			return fmt.Errorf("pod %s/%s is in the snapshot only", p.pod.Namespace, p.pod.Name)

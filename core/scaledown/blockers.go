@@ -44,7 +44,7 @@ func listing(why report.Reason) (with func([]report.Blocker) report.Reason, ok b
 // blockers are all pods that keep the node: those that a rule keeps, and of the others those that find no place when they are moved one after the other.
 // They are put together by controller and reason, fewest pods first.
 func (u *update) blockers(ctx context.Context, node *corev1.Node) (all []report.Blocker, err error) {
-	pods := slices.Clone(u.in.Snapshot.Pods(node.Name))
+	pods := u.in.Snapshot.Residents(node.Name)
 	u.in.Snapshot.Fork()
 	defer func() {
 		if revertErr := u.in.Snapshot.Revert(); err == nil {
@@ -54,14 +54,15 @@ func (u *update) blockers(ctx context.Context, node *corev1.Node) (all []report.
 	if err := u.haunt(node); err != nil {
 		return nil, err
 	}
-	rules, from := u.rules(), u.lastMatch
-	for _, pod := range pods {
-		decision := drain.Judge(pod, rules)
+	from := u.lastMatch
+	for _, who := range pods {
+		pod, judged := who.Pod, u.judge(who)
+		decision := judged.Decision
 		switch {
 		case decision.Outcome == drain.BlockDrain:
 			all = count(all, pod, string(decision.Reason), u.blockedBy(pod, decision))
-		case decision.Moves(pod):
-			placement, nearest, err := u.mover.Place(ctx, pod, node.Name, from)
+		case judged.Moves:
+			placement, nearest, err := u.mover.Place(ctx, who, node.Name, from)
 			switch {
 			case err != nil:
 				all = count(all, pod, string(drain.UnexpectedError), err.Error())

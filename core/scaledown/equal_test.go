@@ -92,7 +92,7 @@ func (w world) shared() []*corev1.Pod {
 			first[p.Labels["app"]] = p
 		} else {
 			on := p.Spec.NodeName
-			p.Labels, p.Spec = example.Labels, example.Spec
+			p.Labels, p.Annotations, p.OwnerReferences, p.Spec = example.Labels, example.Annotations, example.OwnerReferences, example.Spec
 			p.Spec.NodeName = on
 		}
 		pods = append(pods, p)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/podfacts"
 )
 
@@ -84,7 +85,7 @@ func (u *update) house(ctx context.Context, pods []*corev1.Pod) {
 	for _, pod := range pods {
 		next := *pod
 		next.UID, next.Spec.NodeName = stand+types.UID(podfacts.Key(pod)), ""
-		placement, _, err := mover.Place(ctx, &next, "", u.lastMatch)
+		placement, _, err := mover.Place(ctx, simulator.Resident{Pod: &next}, "", u.lastMatch)
 		if err != nil || placement.Node == "" {
 			ref := nameOf(pod)
 			u.noRoom = &ref

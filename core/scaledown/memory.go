@@ -10,7 +10,7 @@ import (
 
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/core/saved"
-	"example.com/cluster-autoscaler/simulator/podfacts"
+	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/taints"
 )
 
@@ -85,26 +85,74 @@ func (r *rhythm) shortest(longest time.Duration) time.Duration {
 	return max(shortest, 1)
 }
 
-// hints remember where pods found a place in earlier simulations, over two generations.
-type hints struct{ current, old map[string]string }
+// hints remember where pods found a place in earlier simulations, over two generations: that of the plan in the making and the one before.
+type hints struct {
+	// current are the hints of the plan in the making, by the number of the pod.
+	current []hint
+	// latest are those of the plan before, old the same by pod as far as they were put in there: nobody may ask.
+	latest []hint
+	old    map[string]string
+}
 
-func (h *hints) of(pod *corev1.Pod) (node string, ok bool) {
-	key := podfacts.Key(pod)
-	if node, ok = h.current[key]; ok {
-		return node, true
+// hint is where a pod found a place; an empty node is none.
+type hint struct{ pod, node string }
+
+// of is the hint for a pod.
+func (h *hints) of(who simulator.Resident) (node string, ok bool) {
+	if number := who.Number(); number < len(h.current) && number >= 0 && h.current[number].node != "" {
+		return h.current[number].node, true
 	}
-	node, ok = h.old[key]
+	if len(h.latest)+len(h.old) == 0 {
+		return "", false
+	}
+	node, ok = h.before()[who.Key()]
 	return node, ok
 }
 
-func (h *hints) note(pod *corev1.Pod, node string) {
-	if h.current == nil {
-		h.current = map[string]string{}
+func (h *hints) note(who simulator.Resident, node string) {
+	number := who.Number()
+	if number < 0 {
+		return
 	}
-	h.current[podfacts.Key(pod)] = node
+	if number >= len(h.current) {
+		h.current = append(h.current, make([]hint, number+1-len(h.current))...)
+	}
+	h.current[number] = hint{pod: who.Key(), node: node}
 }
 
-func (h *hints) age() { h.old, h.current = h.current, nil }
+// before are the hints of the plan before.
+func (h *hints) before() map[string]string {
+	if len(h.latest) > 0 {
+		h.old = make(map[string]string, len(h.latest))
+		for _, hint := range h.latest {
+			h.old[hint.pod] = hint.node
+		}
+		h.latest = nil
+	}
+	return h.old
+}
+
+// begin begins a plan. What one has left behind that came to nothing counts as found before: numbers of pods are good for one plan only.
+func (h *hints) begin() {
+	if len(h.current) == 0 {
+		return
+	}
+	known := maps.Clone(h.before())
+	if known == nil {
+		known = map[string]string{}
+	}
+	for _, left := range h.current {
+		if left.node != "" {
+			known[left.pod] = left.node
+		}
+	}
+	h.old, h.current = known, nil
+}
+
+// age ends the plan in the making.
+func (h *hints) age() {
+	h.latest, h.current, h.old = slices.DeleteFunc(h.current, func(h hint) bool { return h.node == "" }), nil, nil
+}
 
 // Timer is since when a node is unneeded, in a form that can be stored.
 type Timer struct {
@@ -138,7 +186,7 @@ func (p *Planner) Restore(timers []Timer) {
 // Save returns the memory as it is to be stored: timers and rechecks by ascending name of the node, times in UTC. Timers of nodes whose UID is not
 // known are left out. The map is shared and must not be changed.
 func (p *Planner) Save() saved.Planner {
-	out := saved.Planner{Hints: p.hints.old}
+	out := saved.Planner{Hints: p.hints.before()}
 	for _, t := range p.Timers() {
 		if t.UID != "" {
 			out.Timers = append(out.Timers, saved.Timer{Node: t.Node, UID: t.UID, Since: t.Since.UTC()})
@@ -177,10 +225,12 @@ func (p *Planner) RestoreSaved(from saved.Planner, nodes []*corev1.Node, now tim
 		if _, ok := there[node]; !ok {
 			continue
 		}
-		if p.hints.old == nil {
-			p.hints.old = map[string]string{}
+		hints := p.hints.before()
+		if hints == nil {
+			hints = map[string]string{}
+			p.hints.old = hints
 		}
-		p.hints.old[pod] = node
+		hints[pod] = node
 	}
 }
 

@@ -189,7 +189,9 @@ type update struct {
 	destinations map[string]bool
 	workloads    drain.Workloads
 	budgets      *drain.Budgets
-	verdicts     map[string]report.Reason
+	// rulings are the rules about pods, with these workloads and budgets.
+	rulings  *drain.Rulings
+	verdicts map[string]report.Reason
 	// found are the nodes whose removal succeeded, in the order found.
 	found []*removable
 	// mover finds places in the snapshot while it is simulated.
@@ -222,6 +224,7 @@ func (p *Planner) newUpdate(in In) *update {
 		byID: map[string]*group{}, deleting: map[string]observation.Deletion{},
 		destinations: make(map[string]bool, len(in.Seen.Nodes)), verdicts: make(map[string]report.Reason, len(in.Seen.Nodes)), notReached: map[string]bool{},
 	}
+	u.rulings = drain.NewRulings(drain.Context{At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown)})
 	for _, seen := range in.Seen.Groups {
 		u.addGroup(seen)
 	}
@@ -232,6 +235,7 @@ func (p *Planner) newUpdate(in In) *update {
 		}
 	}
 	p.rhythm.note(u.now)
+	p.hints.begin()
 	p.plans++
 	return u
 }

@@ -61,7 +61,7 @@ func (u *update) refusal(r *removable, left *headroom) report.Reason {
 		return report.UnexpectedError{Error: g.trouble}
 	}
 	if n := len(r.onCompletion); n > 0 { // it does not go, so that it takes nothing from those that may
-		return report.BlockedByOnCompletionPod{Pod: nameOf(r.onCompletion[0]), More: n - 1}
+		return report.BlockedByOnCompletionPod{Pod: nameOf(r.onCompletion[0].Pod), More: n - 1}
 	}
 	if g.size-g.deleting <= g.Min {
 		return report.NodeGroupMinSizeReached{Size: g.size, Deleting: g.deleting, Min: g.Min}

@@ -1,6 +1,7 @@
 package scaledown
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"example.com/cluster-autoscaler/core/report"
 	"example.com/cluster-autoscaler/simulator"
 	"example.com/cluster-autoscaler/simulator/drain"
-	"example.com/cluster-autoscaler/simulator/podfacts"
 	"example.com/cluster-autoscaler/simulator/readiness"
 	"example.com/cluster-autoscaler/simulator/taints"
 	"example.com/cluster-autoscaler/simulator/utilization"
@@ -28,7 +28,7 @@ type removable struct {
 	since time.Time
 	ready bool
 	// move are the pods that need another place, guests of this simulation included; onCompletion have to end first.
-	move, onCompletion []*corev1.Pod
+	move, onCompletion []simulator.Resident
 	// risky: the budgets do not allow to move all its pods at once.
 	risky bool
 }
@@ -48,9 +48,9 @@ func (r *removable) removal() report.Removal {
 	case out.Drain:
 		out.Reason = report.Underutilized
 	}
-	for _, pod := range r.move {
-		if pod.Spec.NodeName == r.node.Name {
-			out.Pods = append(out.Pods, nameOf(pod))
+	for _, who := range r.move {
+		if who.Pod.Spec.NodeName == r.node.Name {
+			out.Pods = append(out.Pods, nameOf(who.Pod))
 		}
 	}
 	return out
@@ -76,14 +76,14 @@ func (u *update) simulate(ctx context.Context, candidates []candidate) (err erro
 		eligible = append(eligible, c.node)
 	}
 	limit, counted := u.limit(), 0
-	u.mover = u.scheduler.Mover(u.in.Snapshot, func(to *corev1.Node) bool { return u.destinations[to.Name] })
-	defer u.mover.Close()
 	u.in.Snapshot.Fork()
 	defer func() {
 		if revertErr := u.in.Snapshot.Revert(); err == nil {
 			err = revertErr
 		}
 	}()
+	u.mover = u.scheduler.Mover(u.in.Snapshot, func(to *corev1.Node) bool { return u.destinations[to.Name] })
+	defer u.mover.Close() // before the way back, about which it need not hear
 	for i, node := range eligible {
 		stop := ""
 		switch {
@@ -134,7 +134,7 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	if _, there := snapshot.Node(node.Name); !there {
 		return nil, report.NoNodeInfo{}, nil
 	}
-	pods := drain.Evaluate(snapshot.Pods(node.Name), u.rules())
+	pods := drain.Sort(snapshot.Residents(node.Name), u.judge)
 	if pods.Blocking != nil {
 		return nil, u.blocked(pods.Blocking), nil
 	}
@@ -157,17 +157,22 @@ func (u *update) remove(ctx context.Context, node *corev1.Node) (found *removabl
 	if err := snapshot.Commit(); err != nil {
 		return nil, nil, err
 	}
-	verdict := u.budgets.CanRemove(pods.Move)
-	u.budgets.Lower(pods.Move)
+	verdict := u.rulings.Remove(func(yield func(*corev1.Pod, int) bool) {
+		for _, who := range pods.Move {
+			if !yield(who.Pod, who.Class()) {
+				return
+			}
+		}
+	})
 	return &removable{
 		node: node, group: u.groupOf(node), ready: readiness.Of(node).Ready,
 		move: pods.Move, onCompletion: pods.OnCompletion, risky: !verdict.Parallel,
 	}, nil, nil
 }
 
-// rules are what pods are judged by.
-func (u *update) rules() drain.Context {
-	return drain.Context{At: u.now, Workloads: u.workloads, Budgets: u.budgets, Options: DrainRules(u.options.ScaleDown)}
+// judge is what the rules say about the pod.
+func (u *update) judge(who simulator.Resident) drain.Judged {
+	return u.rulings.Judge(who.Pod, who.Class())
 }
 
 func (u *update) blocked(by *drain.Blocking) report.Reason {
@@ -205,17 +210,17 @@ func (u *update) haunt(node *corev1.Node) error {
 }
 
 // moveAll puts a ghost in the place of the node and finds another place for each of the pods.
-func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) (report.Reason, error) {
+func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []simulator.Resident) (report.Reason, error) {
 	if err := u.haunt(node); err != nil {
 		return nil, err
 	}
-	pods = slices.Clone(pods)
-	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		return compare(podfacts.Priority(b), podfacts.Priority(a))
-	})
+	if !slices.IsSortedFunc(pods, byPriority) {
+		pods = slices.Clone(pods)
+		slices.SortStableFunc(pods, byPriority)
+	}
 	for len(pods) > 0 {
 		equal := 1
-		for equal < len(pods) && podfacts.Priority(pods[equal]) == podfacts.Priority(pods[0]) {
+		for equal < len(pods) && pods[equal].Priority() == pods[0].Priority() {
 			equal++
 		}
 		if why := u.moveGroup(ctx, node, pods[:equal]); why != nil {
@@ -226,46 +231,38 @@ func (u *update) moveAll(ctx context.Context, node *corev1.Node, pods []*corev1.
 	return nil, nil //nolint:nilnil // no reason: every pod has a place
 }
 
-func compare(a, b int32) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
-}
+// byPriority has the highest first.
+func byPriority(a, b simulator.Resident) int { return cmp.Compare(b.Priority(), a.Priority()) }
 
 // moveGroup places pods of one priority: first those that fit where they fitted before, then the others in order.
-func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) report.Reason {
-	var rest []*corev1.Pod
-	for i, pod := range pods {
-		if to, hinted := u.hints.of(pod); hinted {
-			placed, err := u.mover.PlaceOn(ctx, pod, to, node.Name)
+func (u *update) moveGroup(ctx context.Context, node *corev1.Node, pods []simulator.Resident) report.Reason {
+	var rest []simulator.Resident
+	for i, who := range pods {
+		if to, hinted := u.hints.of(who); hinted {
+			placed, err := u.mover.PlaceOn(ctx, who, to, node.Name)
 			if err != nil {
 				return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 			}
 			if placed {
-				u.hints.note(pod, to)
+				u.hints.note(who, to)
 				continue
 			}
 		}
 		if rest == nil {
-			rest = make([]*corev1.Pod, 0, len(pods)-i)
+			rest = make([]simulator.Resident, 0, len(pods)-i)
 		}
-		rest = append(rest, pod)
+		rest = append(rest, who)
 	}
-	for _, pod := range rest {
-		placement, nearest, err := u.mover.Place(ctx, pod, node.Name, u.lastMatch)
+	for _, who := range rest {
+		placement, nearest, err := u.mover.Place(ctx, who, node.Name, u.lastMatch)
 		switch {
 		case err != nil:
 			return report.UnexpectedError{Error: err.Error()} // one pod's trouble keeps one node
 		case placement.Node == "":
-			return noPlace(pod, nearest)
+			return noPlace(who.Pod, nearest)
 		}
 		u.lastMatch = placement.Index
-		u.hints.note(pod, placement.Node)
+		u.hints.note(who, placement.Node)
 	}
 	return nil
 }

@@ -95,8 +95,10 @@ type Verdict struct {
 }
 
 // CanRemove judges the removal of all these pods.
-func (b *Budgets) CanRemove(pods []*corev1.Pod) Verdict {
-	counts := b.count(pods)
+func (b *Budgets) CanRemove(pods []*corev1.Pod) Verdict { return b.judge(b.count(pods)) }
+
+// judge judges the removal of so many pods of each budget.
+func (b *Budgets) judge(counts []int) Verdict {
 	verdict := Verdict{Allowed: true, Parallel: true}
 	for i, count := range counts {
 		if count == 0 {
@@ -113,26 +115,39 @@ func (b *Budgets) CanRemove(pods []*corev1.Pod) Verdict {
 }
 
 // Lower counts the removal of these pods. Counters may go below zero.
-func (b *Budgets) Lower(pods []*corev1.Pod) {
-	for i, count := range b.count(pods) {
+func (b *Budgets) Lower(pods []*corev1.Pod) { b.lower(b.count(pods)) }
+
+func (b *Budgets) lower(counts []int) {
+	for i, count := range counts {
 		b.left[i] -= count
 	}
 }
 
 // count says how many of the pods each budget selects.
 func (b *Budgets) count(pods []*corev1.Pod) []int {
-	if b == nil {
+	if b.empty() {
 		return nil
 	}
 	counts := make([]int, len(b.all))
 	for _, pod := range pods {
-		for _, i := range b.candidates(pod) {
-			if b.all[i].matches(pod) {
-				counts[i]++
-			}
+		for _, i := range b.selecting(pod) {
+			counts[i]++
 		}
 	}
 	return counts
+}
+
+func (b *Budgets) empty() bool { return b == nil || len(b.all) == 0 }
+
+// selecting are the budgets that select the pod, or may do so, in ascending order of their names.
+func (b *Budgets) selecting(pod *corev1.Pod) []int {
+	var selecting []int
+	for _, i := range b.candidates(pod) {
+		if b.all[i].matches(pod) {
+			selecting = append(selecting, i)
+		}
+	}
+	return selecting
 }
 
 // guards tells whether a budget selects the pod, or may do so.
@@ -142,7 +157,7 @@ func (b *Budgets) guards(pod *corev1.Pod) bool {
 
 // candidates are the budgets of the pod's namespace.
 func (b *Budgets) candidates(pod *corev1.Pod) []int {
-	if b == nil {
+	if b.empty() {
 		return nil
 	}
 	return b.byNamespace[pod.Namespace]

@@ -98,11 +98,14 @@ type Blocking struct {
 
 // Result sorts the pods of one node. Pods that are ignored are in none of the lists. With Blocking set the lists hold what was
 // looked at before the blocking pod.
-type Result struct {
-	Move         []*corev1.Pod // need a place elsewhere
-	DaemonSet    []*corev1.Pod // go with the node
-	OnCompletion []*corev1.Pod // the node waits for them to end
-	Blocking     *Blocking     // nil: the node can be drained
+type Result = Sorted[*corev1.Pod]
+
+// Sorted is a Result whose pods come with something else about them.
+type Sorted[P any] struct {
+	Move         []P       // need a place elsewhere
+	DaemonSet    []P       // go with the node
+	OnCompletion []P       // the node waits for them to end
+	Blocking     *Blocking // nil: the node can be drained
 }
 
 // Evaluate sorts the pods of one node by the rules, in ascending order of namespace and name whatever order they come in. The
@@ -111,22 +114,41 @@ func Evaluate(pods []*corev1.Pod, c Context) Result {
 	if !slices.IsSortedFunc(pods, byName) {
 		pods = slices.SortedStableFunc(slices.Values(pods), byName)
 	}
-	var result Result
 	rules := chainOfRules()
-	for _, pod := range pods {
-		switch d := judge(&rules, pod, &c); d.Outcome {
+	return Sort(pods, func(pod *corev1.Pod) Judged {
+		decision := judge(&rules, pod, &c)
+		return Judged{Pod: pod, Decision: decision, Moves: decision.Moves(pod)}
+	})
+}
+
+// Judged is a pod and what the rules say about it; Moves is Decision.Moves of it.
+type Judged struct {
+	Pod      *corev1.Pod
+	Decision Decision
+	Moves    bool
+}
+
+// Sort is Evaluate for pods that are in order already, by what judge says about each.
+func Sort[P any](pods []P, judge func(P) Judged) Sorted[P] {
+	var result Sorted[P]
+	for _, p := range pods {
+		switch judged := judge(p); judged.Decision.Outcome {
 		case Skip:
 		case WaitForCompletion:
-			result.OnCompletion = append(result.OnCompletion, pod)
+			result.OnCompletion = append(result.OnCompletion, p)
 		case BlockDrain:
-			result.Blocking = &Blocking{Pod: pod, Rule: d.Rule, Reason: d.Reason, Err: d.Err}
+			d := judged.Decision
+			result.Blocking = &Blocking{Pod: judged.Pod, Rule: d.Rule, Reason: d.Reason, Err: d.Err}
 			return result
 		case Undecided, DrainOK:
-			if d.Moves(pod) {
-				result.Move = append(result.Move, pod)
-			} else {
-				result.DaemonSet = append(result.DaemonSet, pod)
+			if !judged.Moves {
+				result.DaemonSet = append(result.DaemonSet, p)
+				continue
 			}
+			if result.Move == nil {
+				result.Move = make([]P, 0, len(pods))
+			}
+			result.Move = append(result.Move, p)
 		}
 	}
 	return result
@@ -149,6 +171,11 @@ func judge(rules *[12]Rule, pod *corev1.Pod, c *Context) Decision {
 			break
 		}
 	}
+	return unlessKept(decision, pod, c)
+}
+
+// unlessKept is the decision, or that of the last rule where it keeps a pod that might go.
+func unlessKept(decision Decision, pod *corev1.Pod, c *Context) Decision {
 	if decision.Outcome == Undecided || decision.Outcome == DrainOK {
 		if last := lastRule().Judge(pod, c); last.Outcome != Undecided {
 			return last

@@ -258,12 +258,15 @@ type budget struct{}
 
 func (budget) Name() string { return "PDB" }
 
-func (r budget) Judge(pod *corev1.Pod, c *Context) Decision {
+func (budget) Judge(pod *corev1.Pod, c *Context) Decision {
 	if i, found := c.Budgets.exhausted(pod); found {
-		return keep(r, NotEnoughPdb, c.Budgets.all[i].err)
+		return exhausted(&c.Budgets.all[i])
 	}
 	return Decision{}
 }
+
+// exhausted is the decision about a pod of a budget that allows nothing any more.
+func exhausted(b *selectingBudget) Decision { return keep(budget{}, NotEnoughPdb, b.err) }
 
 // resourceClaims keeps pods for whose devices no other place can be looked for. Those that end with the node need none.
 type resourceClaims struct{}
