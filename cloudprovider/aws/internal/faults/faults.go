@@ -124,10 +124,7 @@ func Wrap(operation string, err error) error {
 func classify(err error, code, message string) Class {
 	// Fetching credentials makes calls of its own: its errors must not be taken for answers of the service that was asked.
 	if marked, ok := errors.AsType[*CredentialsError](err); ok {
-		if errors.Is(marked.Err, context.Canceled) || errors.Is(marked.Err, context.DeadlineExceeded) {
-			return Unreachable
-		}
-		return Credentials
+		return classifyCredentials(marked.Err)
 	}
 	if _, waited := errors.AsType[*throttle.Error](err); waited {
 		return Throttled // it wasn't even sent
@@ -139,6 +136,24 @@ func classify(err error, code, message string) Class {
 		return classifyStatus(response.HTTPStatusCode(), code)
 	}
 	return classifyTransport(err)
+}
+
+// classifyCredentials is for requests that were not sent because there were no credentials to sign them with. Where STS gave none because it is busy, broken or
+// slow, that passes. Other sources give none when there are none: they fail in the same ways where they don't exist.
+func classifyCredentials(err error) Class {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return Unreachable
+	}
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok || operation.ServiceID != "STS" {
+		return Credentials
+	}
+	switch ClassOf(Wrap(operation.OperationName, operation)) {
+	case Throttled, Unreachable, Unanswered:
+		return Unreachable
+	default:
+		return Credentials
+	}
 }
 
 // classifyStatus is for answers whose code says nothing.

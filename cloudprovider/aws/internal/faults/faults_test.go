@@ -38,6 +38,11 @@ func operation(inner error) error {
 	return &smithy.OperationError{ServiceID: "Auto Scaling", OperationName: "SetDesiredCapacity", Err: inner}
 }
 
+// ofSTS is an error of the client that fetches credentials.
+func ofSTS(err error) error {
+	return &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRole", Err: err}
+}
+
 // unsent is an error as the SDK makes it of a failing transport.
 func unsent(inner error) error {
 	return operation(response(0, &smithyhttp.RequestSendError{Err: inner}))
@@ -86,6 +91,14 @@ func TestClasses(t *testing.T) {
 		"no credentials":             {operation(fmt.Errorf("get identity: %w", &faults.CredentialsError{Err: errors.New("no EC2\n IMDS role found")})), faults.Credentials, "fetching credentials: no EC2 IMDS role found"},
 		"credentials are denied, which is not an answer of the service": {
 			operation(&faults.CredentialsError{Err: answered(403, "AccessDenied", "x")}), faults.Credentials, "fetching credentials: api error AccessDenied: x",
+		},
+		"STS is busy": {
+			operation(&faults.CredentialsError{Err: ofSTS(answered(400, "Throttling", "Rate exceeded"))}), faults.Unreachable,
+			"fetching credentials: api error Throttling: Rate exceeded",
+		},
+		"STS is broken": {operation(&faults.CredentialsError{Err: ofSTS(answered(503, "", ""))}), faults.Unreachable, "fetching credentials: x"},
+		"STS knows no such role": {
+			operation(&faults.CredentialsError{Err: ofSTS(answered(403, "AccessDenied", "x"))}), faults.Credentials, "fetching credentials: api error AccessDenied: x",
 		},
 		"no time for credentials": {operation(&faults.CredentialsError{Err: context.DeadlineExceeded}), faults.Unreachable, "fetching credentials: context deadline exceeded"},
 	}

@@ -87,7 +87,7 @@ func Load(ctx context.Context, o Options) (Session, error) {
 func (o Options) load(ctx context.Context, more ...func(*config.LoadOptions) error) (aws.Config, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithAPIOptions([]func(*middleware.Stack) error{
-			awsmiddleware.AddUserAgentKeyValue("cluster-autoscaler", o.Version), o.Attempt, plainBodies,
+			awsmiddleware.AddUserAgentKeyValue("cluster-autoscaler", o.Version), o.Attempt, plainBodies, noPages,
 		}),
 		config.WithLogger(sdkLogger(klog.FromContext(ctx))),
 	}
