@@ -130,6 +130,19 @@ func TestPricesAreReadAnewInTheBackground(t *testing.T) {
 	r.wantPrice("plain", "eu-west-1a", 0.3)
 }
 
+func TestASpotTypeThatIsNewIsPricedWithinAMinute(t *testing.T) {
+	r := priced(t, aws.Options{Nodes: []string{"0:10:late"}}, awstest.Group{Name: "spot", Max: 10, LaunchTemplate: &awstest.LaunchTemplateRef{Name: "spot"}})
+	r.load()
+	r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "late", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.xlarge", Spot: true}}})
+	r.server.SetSpotPrice(awstest.SpotPrice{Type: "m5.xlarge", Zone: "eu-west-1a", PerHour: 0.07})
+	r.add(awstest.Group{Name: "late", Max: 10, LaunchTemplate: &awstest.LaunchTemplateRef{Name: "late"}})
+	for range 2 {
+		r.after(time.Minute)
+		r.provider.WaitForPrices()
+	}
+	r.wantPrice("late", "eu-west-1a", 0.07)
+}
+
 func TestWithoutPermissionTheFormulaTellsAndScalingGoesOn(t *testing.T) {
 	r := priced(t, aws.Options{},
 		awstest.Group{Name: "plain", Max: 10}, awstest.Group{Name: "large", Max: 10, LaunchTemplate: &awstest.LaunchTemplateRef{Name: "large"}},
