@@ -512,3 +512,26 @@ func TestSeveralGroupsAreReadByOneListing(t *testing.T) {
 		t.Errorf("%d readings, want one more: the listing is too old", got)
 	}
 }
+
+func TestAChangeBackBySomebodyElseIsBelievedOnceThePoolItselfShowsIt(t *testing.T) {
+	r := newRig(t, on("web", 0, 9, 3))
+	r.refresh()
+	read := func() int {
+		t.Helper()
+		s, err := r.group("web").(cloudprovider.StateReader).ReadState(r.ctx())
+		must(t, err)
+		return s.Target
+	}
+	r.increase("web", 2)
+	if got := read(); got != 5 {
+		t.Errorf("target %d after the raise, want 5", got)
+	}
+	must(t, r.server.UpdatePool("web", func(p *dotest.Pool) { p.Count = 3 }))
+	if got := read(); got != 3 {
+		t.Errorf("target %d after somebody else's change, want 3", got)
+	}
+	r.after(10 * time.Second)
+	if got := r.state("web").Target; got != 3 {
+		t.Errorf("target %d in the view, want 3", got)
+	}
+}
