@@ -109,12 +109,12 @@ func (p *Provider) resolve(f fresh, refs []cloudprovider.NodeRef) []target {
 		case t.place:
 			t.place = false // it has come under its own name
 		case t.node != "" && !seen[t.node]:
+			seen[t.node] = true
 			node, listed := f.pool.Node(t.node)
 			t.frees = listed && !node.Ending()
 			if listed && node.Ending() {
 				t.node = ""
 			}
-			seen[node.ID] = true
 		default:
 			t.node = ""
 		}
@@ -124,7 +124,8 @@ func (p *Provider) resolve(f fresh, refs []cloudprovider.NodeRef) []target {
 	return targets
 }
 
-// find looks for the node of a reference: by the label with its id, by its Droplet, by the id it had before it got one, by its name. Call with mu held.
+// find looks for the node of a reference: by the label with its id, by its Droplet, by the id it had before it got one, and if there is nothing else by its
+// name, which another node may have taken over. Call with mu held.
 func (p *Provider) find(f fresh, ref cloudprovider.NodeRef) target {
 	b := f.book
 	if pool, _, ok := placeOf(ref.ProviderID); ok {
@@ -139,10 +140,11 @@ func (p *Provider) find(f fresh, ref cloudprovider.NodeRef) target {
 	if pool := ref.Labels[template.LabelPoolID]; pool != "" && pool != b.id {
 		return target{err: fmt.Errorf("node %s belongs to pool %s, not to %s", ref.Name, pool, b.id)}
 	}
+	nameless := ref.Name == "" || ref.ProviderID != "" || ref.Labels[template.LabelNodeID] != ""
 	for _, matches := range []func(doapi.Node) bool{
 		func(n doapi.Node) bool { return n.ID == ref.Labels[template.LabelNodeID] },
 		func(n doapi.Node) bool { return n.DropletID != "" && dropletID(n.DropletID) == ref.ProviderID },
-		func(n doapi.Node) bool { return n.Name != "" && n.Name == ref.Name },
+		func(n doapi.Node) bool { return !nameless && n.Name == ref.Name },
 	} {
 		for _, node := range f.pool.Nodes {
 			if node.ID != "" && matches(node) {

@@ -535,3 +535,22 @@ func TestAChangeBackBySomebodyElseIsBelievedOnceThePoolItselfShowsIt(t *testing.
 		t.Errorf("target %d in the view, want 3", got)
 	}
 }
+
+func TestANodeThatTookOverTheNameOfAnotherIsNotDeletedForIt(t *testing.T) {
+	r := newRig(t, on("web", 0, 9, 2))
+	r.refresh()
+	old := refs(r.node("web", 0))
+	bare := old[0]
+	bare.Labels = nil
+	must(t, r.server.LoseNode(r.node("web", 0).ID))
+	r.settle()
+	heir := r.node("web", 1)
+	must(t, r.server.UpdateNode(heir.ID, func(n *dotest.Node) { n.Name = old[0].Name }))
+	r.after(10 * time.Second)
+	if got := outcomes(r.group("web").DeleteNodes(r.ctx(), append(old, bare))); got != "ok ok" {
+		t.Errorf("outcomes %s, want ok: the machine is gone", got)
+	}
+	if e := r.server.Endings(); len(e) != 0 || r.server.Pool("web").Count != 2 {
+		t.Errorf("endings %+v, count %d; want none and 2", e, r.server.Pool("web").Count)
+	}
+}
