@@ -31,8 +31,19 @@ type GroupState struct {
 	// Held says why no machine of the group should be ended by choice at present, such as an update that replaces them one by one; empty: they may. The
 	// group may grow all the same, and machines that failed or never became nodes are ended.
 	Held string
+	// Shortages are parts of the group in which the cloud is known to have no machines now, also by what it told of other groups; nil: none are known.
+	Shortages []Shortage
 	// Debug is one line for logs.
 	Debug string
+}
+
+// Shortage is a kind of machine that a cloud has none of. An empty word stands for all.
+type Shortage struct {
+	Zone, Type string
+	// Until is how long that is to be believed.
+	Until time.Time
+	// Code is the provider's word for it.
+	Code string
 }
 
 // Instance is one machine of a group, or the placeholder of one that has no id yet.

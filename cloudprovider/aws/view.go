@@ -97,6 +97,7 @@ func (p *Provider) snapshot(b *book) *NodeGroup {
 		provider: p, book: b, launch: b.group.Launch, zones: zonesOf(b.group), tags: b.tags, base: b.sizes.BaseUnits, net: b.net,
 		state: cloudprovider.GroupState{
 			Min: b.sizes.Min, Max: b.sizes.Max, Target: b.sizes.Target, Instances: instancesOf(b), Options: p.optionsOf(b.tags),
+			Shortages: p.shortagesOf(b),
 			Suspended: cmp.Or(p.suspension(b.group), p.suspendedByEKS(b.tags)), Held: cmp.Or(held(b.group), p.heldByEKS(b.tags)), Debug: fmt.Sprintf("%s (%d:%d)", b.name, b.sizes.Min, b.sizes.Max),
 		},
 	}

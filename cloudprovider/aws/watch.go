@@ -297,13 +297,49 @@ func (p *Provider) onlyType(b *book) string {
 
 // noteFailure tells everybody of a machine that did not come. Call with mu held.
 func (p *Provider) noteFailure(b *book, failure placeholders.Failure, now time.Time) {
-	b.snapshot = nil
+	for _, other := range p.books {
+		other.snapshot = nil // they may ask for the same machines
+	}
 	id := cloudprovider.GroupID(b.name)
 	p.short.Fail(offerings.Offering{Type: failure.Type, Zone: failure.Zone, Spot: failure.Spot}, failure.Code, failure.Cause, now)
 	p.event(cloudprovider.Event{Kind: cloudprovider.EventLaunchFailed, Group: id, Code: failure.Code, At: now})
 	p.notices.seldom(reasonFailed+"/"+b.name+"/"+failure.Code, failedEvery, cloudprovider.Notice{
 		Reason: reasonFailed, Group: id, Message: "a machine failed to launch: " + failure.Message,
 	})
+}
+
+// shortagesOf are the machines of a group that AWS is known to have none of, by what any group has met. Call with mu held.
+func (p *Provider) shortagesOf(b *book) []cloudprovider.Shortage {
+	spot, known := marketOf(b.group.Launch)
+	types := b.group.Launch.Types()
+	if only := p.onlyType(b); len(types) == 0 && only != "" {
+		types = []string{only}
+	}
+	if !known {
+		return nil
+	}
+	var shortages []cloudprovider.Shortage
+	now := p.clock.Now()
+	for _, zone := range zonesOf(b.group) {
+		for _, name := range types {
+			if s, short := p.short.Find(offerings.Offering{Type: name, Zone: zone, Spot: spot}, now); short {
+				shortages = append(shortages, cloudprovider.Shortage{Zone: zone, Type: name, Until: s.Until, Code: s.Code})
+			}
+		}
+	}
+	return shortages
+}
+
+// marketOf tells in which market a group buys; known is false where it buys in both.
+func marketOf(l asg.Launch) (spot, known bool) {
+	switch d := l.Distribution; {
+	case d == nil, d.OnDemandPercentage >= 100:
+		return false, true
+	case d.OnDemandPercentage == 0 && d.OnDemandBase == 0:
+		return true, true
+	default:
+		return false, false
+	}
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

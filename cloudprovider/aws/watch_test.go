@@ -261,3 +261,26 @@ func TestTheWatchEndsWithTheProvider(t *testing.T) {
 		t.Errorf("%d requests after the end", got)
 	}
 }
+
+// What one group has met is true for all that ask for the same machines in the same zone.
+func TestAFailureOfOneGroupTellsOfAShortageInOthers(t *testing.T) {
+	mixed := func(name string, types ...string) awstest.Group {
+		policy := &awstest.MixedInstances{LaunchTemplate: awstest.LaunchTemplateRef{Name: "workers"}}
+		for _, typ := range types {
+			policy.Overrides = append(policy.Overrides, awstest.Override{InstanceType: typ})
+		}
+		return awstest.Group{Name: name, Max: 9, Zones: []string{"eu-west-1a", "eu-west-1b"}, MixedInstances: policy}
+	}
+	r := newWatchedRig(t, aws.Options{Nodes: []string{"0:9:a", "0:9:b", "0:9:c"}},
+		awstest.Group{Name: "a", Max: 9, Timing: awstest.Timing{Request: time.Second, Retry: time.Hour}}, mixed("b", "m5.large", "m5.xlarge"), mixed("c", "m5.xlarge"))
+	r.server.SetStock(awstest.StockRule{Zone: "eu-west-1a", Left: 0})
+	r.buy("a", 1)
+	r.pass(5 * time.Second)
+	want := []cloudprovider.Shortage{{Zone: "eu-west-1a", Type: "m5.large", Until: r.clock.Now().Add(3 * time.Minute), Code: "InsufficientInstanceCapacity"}}
+	if diff := cmp.Diff(want, r.state("b").Shortages); diff != "" {
+		t.Errorf("shortages (-want +got):\n%s", diff)
+	}
+	if got := r.state("c").Shortages; len(got) != 0 {
+		t.Errorf("shortages of other machines: %v", got)
+	}
+}

@@ -212,7 +212,7 @@ func (r *Registry) judgeSize(gs *GroupState, t stock) {
 func (r *Registry) finish(gs *GroupState, group observation.Group) {
 	m := r.memory(group.ID)
 	gs.Backoff = m.backoff.status(r.seen.At)
-	gs.FailedPlaces = m.failedPlaces(r.seen.At)
+	gs.FailedPlaces = withShortages(m.failedPlaces(r.seen.At), group.Shortages, r.seen.At)
 	gs.SetAside = r.aside(*gs, group)
 	if m.request != nil {
 		request := *m.request

@@ -50,6 +50,18 @@ func (m *memory) failedPlaces(at time.Time) []FailedPlace {
 	return out
 }
 
+// withShortages adds what the cloud has learnt elsewhere to the failures of the group itself, by zone and type.
+func withShortages(failed []FailedPlace, shortages []cloudprovider.Shortage, at time.Time) []FailedPlace {
+	for _, s := range shortages {
+		same := func(p FailedPlace) bool { return p.Zone == s.Zone && p.Type == s.Type }
+		if !s.Until.Before(at) && !slices.ContainsFunc(failed, same) {
+			failed = append(failed, FailedPlace{Zone: s.Zone, Type: s.Type, Until: s.Until, Code: s.Code})
+		}
+	}
+	slices.SortFunc(failed, func(a, b FailedPlace) int { return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Type, b.Type)) })
+	return failed
+}
+
 // forgetPlaces drops the back-offs of places whose last failure is long ago.
 func (m *memory) forgetPlaces(at time.Time, d durations) {
 	maps.DeleteFunc(m.places, func(_ nodeinfos.Place, b *backoff) bool { return b.forgotten(at, d) })

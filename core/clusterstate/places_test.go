@@ -172,3 +172,19 @@ func TestAShortageInOnePlaceEndsTheWaitForAPurchase(t *testing.T) {
 		t.Errorf("purchases %+v", got)
 	}
 }
+
+func TestWhatTheCloudHasLearntElsewhereCountsAsFailedWhileItLasts(t *testing.T) {
+	f := newFleet("g", 0, 10, 0)
+	f.group.Shortages = []cloudprovider.Shortage{
+		{Zone: "b", Type: "m", Until: after(time.Minute), Code: "short"}, {Zone: "a", Type: "m", Until: after(time.Hour), Code: "short"},
+	}
+	r := newRegistry()
+	want := []clusterstate.FailedPlace{{Zone: "a", Type: "m", Until: after(time.Hour), Code: "short"}, {Zone: "b", Type: "m", Until: after(time.Minute), Code: "short"}}
+	if diff := cmp.Diff(want, groupOf(r.Observe(see(t0, f)), f).FailedPlaces); diff != "" {
+		t.Errorf("failed places (-want +got):\n%s", diff)
+	}
+	got := groupOf(r.Observe(see(after(2*time.Minute), f)), f)
+	if diff := cmp.Diff(want[:1], got.FailedPlaces); diff != "" || got.Backoff != nil {
+		t.Errorf("two minutes later (-want +got):\n%s", diff)
+	}
+}
