@@ -161,13 +161,14 @@ func (w *weather) calm() {
 
 // arriveNow lets a machine of the group appear that is missing, whatever AWS has in stock.
 func (w *weather) arriveNow() {
-	if w.desired("a") > len(w.machines("a")) {
-		w.arrive("a")
-		w.arrivals++
-		if err := w.server.LaunchNow("a"); err != nil {
-			return // none was on its way besides
-		}
+	if w.desired("a") <= len(w.machines("a")) {
+		return
 	}
+	w.server.SetStock(awstest.StockRule{Left: awstest.Unlimited})
+	if w.server.Rebalance("a") == nil && w.server.LaunchNow("a") == nil {
+		w.arrivals++
+	}
+	w.server.SetStock(awstest.StockRule{Left: 0})
 }
 
 // act does what the loop might do.
