@@ -134,6 +134,9 @@ func (p *Provider) take(b *book, a answer) {
 		b.raisedAt, arrived = a.asked, 0
 	}
 	p.noteGone(b, group, vanished, a.asked.at)
+	if arrived > 0 {
+		p.noteArrivals(b.group, group)
+	}
 	from := b.server
 	if !b.known {
 		from = p.history

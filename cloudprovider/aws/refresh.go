@@ -33,7 +33,8 @@ type schedule struct {
 }
 
 // Refresh reads everything once a minute or as the options say, and what is due of the groups that are about to change. It blocks for the calls to
-// AWS. The first call starts the goroutine that looks at such groups between two calls; its lines go to the logger of that call's context. While the last good answers are younger than five minutes it returns errors only of kinds that an operator has to put right.
+// AWS. The first call starts the goroutine that looks at such groups between two calls; its lines go to the logger of that call's context. While the last
+// good answers are younger than five minutes it returns errors only of kinds that an operator has to put right.
 func (p *Provider) Refresh(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // nothing is learnt, which is no failure of AWS
 		return fmt.Errorf("refreshing the Auto Scaling groups: %w", err)

@@ -28,8 +28,7 @@ const (
 	// looksPerMinute is how many shares a minute's reads are divided into, so that no group waits for long because another had its turn.
 	looksPerMinute = int(time.Minute / lookEvery)
 	// smallestShare are one description of all groups and the activities of one.
-	smallestShare    = 2
-	readTogetherMost = 100
+	smallestShare = 2
 )
 
 // startWatching starts the goroutine that looks at groups which are about to change. Cleanup ends it.
@@ -115,8 +114,8 @@ func (p *Provider) lookAround(ctx context.Context) (news bool) {
 	p.mu.Lock()
 	due := p.restless(now)
 	share := p.share()
-	calls := max(1, min(ceil(len(due), readTogetherMost), share/2))
-	turn := due[:min(len(due), calls*readTogetherMost)]
+	calls := max(1, min(ceil(len(due), readTogether), share/2))
+	turn := due[:min(len(due), calls*readTogether)]
 	for _, b := range due {
 		b.nextLook = now.Add(b.lookPause(now))
 	}
@@ -306,6 +305,15 @@ func (p *Provider) noteFailure(b *book, failure placeholders.Failure, now time.T
 	p.notices.seldom(reasonFailed+"/"+b.name+"/"+failure.Code, failedEvery, cloudprovider.Notice{
 		Reason: reasonFailed, Group: id, Message: "a machine failed to launch: " + failure.Message,
 	})
+}
+
+// noteArrivals forgets the shortages that new machines prove wrong.
+func (p *Provider) noteArrivals(before, after asg.Group) {
+	for _, instance := range after.Live() {
+		if _, was := before.Instance(instance.ID); !was {
+			p.short.Came(instance.Type, instance.Zone)
+		}
+	}
 }
 
 // shortagesOf are the machines of a group that AWS is known to have none of, by what any group has met. Call with mu held.
