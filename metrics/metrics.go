@@ -18,6 +18,8 @@ type Options struct {
 	PerNodeGroup bool
 	// AWS adds what is told of AWS: requests, refreshes, launches that fail.
 	AWS bool
+	// DigitalOcean adds the requests to that API.
+	DigitalOcean bool
 	// NodeSkips adds the longest time that a node was not looked at (--max-node-skip-eval-time-tracker-enabled).
 	NodeSkips bool
 	// RemovalLatency adds the time between a node becoming removable and its removal (--node-removal-latency-tracking-enabled).
@@ -33,16 +35,20 @@ type Metrics struct {
 	operations operations
 	optional   optional
 	amazon     amazon
+	ocean      ocean
 }
 
 // New makes the instruments and registers them. An error means that the registry holds some of them already.
 func New(registry prometheus.Registerer, options Options) (*Metrics, error) {
-	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations(), optional: newOptional(), amazon: newAmazon()}
+	m := &Metrics{state: newState(), execution: newExecution(), operations: newOperations(), optional: newOptional(), amazon: newAmazon(), ocean: newOcean()}
 	all := slices.Concat(
 		m.state.collectors(options.PerNodeGroup), m.execution.collectors(), m.operations.collectors(), m.optional.collectors(options),
 	)
 	if options.AWS {
 		all = append(all, m.amazon.collectors()...)
+	}
+	if options.DigitalOcean {
+		all = append(all, m.ocean.collectors()...)
 	}
 	for _, collector := range all {
 		if err := registry.Register(collector); err != nil {

@@ -18,7 +18,7 @@ import (
 
 const prefix = "cluster_autoscaler_"
 
-var everything = metrics.Options{PerNodeGroup: true, AWS: true, NodeSkips: true, RemovalLatency: true, CapacityBuffers: true}
+var everything = metrics.Options{PerNodeGroup: true, AWS: true, DigitalOcean: true, NodeSkips: true, RemovalLatency: true, CapacityBuffers: true}
 
 func newMetrics(t *testing.T, options metrics.Options) (*metrics.Metrics, *prometheus.Registry) {
 	t.Helper()
@@ -100,6 +100,7 @@ func recordAll(m *metrics.Metrics) {
 	m.Refused("KeepBounds")
 	m.CloudCall("DescribeImages", "success", time.Second)
 	m.AWSCall("ec2", "DescribeImages", "Throttling", true)
+	m.DigitalOceanCall("ListNodePools", "too_many_requests", time.Second, true)
 	m.AWSRefreshed(time.Unix(1, 0), time.Second, true)
 	m.AWSLaunchFailed("g", "VcpuLimitExceeded")
 	m.AWSDesiredCorrected("g")

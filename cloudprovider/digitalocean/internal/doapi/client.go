@@ -146,6 +146,7 @@ func (a *attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	a.observer.ObserveCall(cloudprovider.Call{
 		Provider: a.provider, Operation: operationOf(request), Duration: a.clock.Since(began), Code: code,
+		Throttled: err == nil && answer.StatusCode == http.StatusTooManyRequests,
 	})
 	return answer, err
 }
