@@ -118,6 +118,20 @@ func (s *Server) UpdateNodegroup(cluster, name string, change func(*Nodegroup)) 
 	})
 }
 
+// Nodegroups returns all managed node groups, sorted by cluster and name.
+func (s *Server) Nodegroups() []Nodegroup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Nodegroup
+	for _, n := range s.world.nodegroups {
+		all = append(all, n.clone())
+	}
+	slices.SortFunc(all, func(a, b Nodegroup) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
 // RemoveNodegroup takes a managed node group away. Its Auto Scaling groups stay.
 func (s *Server) RemoveNodegroup(cluster, name string) {
 	_ = s.change(func(w *world) error { delete(w.nodegroups, nodegroupKey{cluster, name}); return nil }) // can't fail

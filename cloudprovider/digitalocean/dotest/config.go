@@ -30,6 +30,8 @@ type Config struct {
 	Paged bool
 	// StrictUpdates refuses updates of a pool without a name, as the API's description asks for.
 	StrictUpdates bool
+	// DropletsAbove is the number that the ids of Droplets are above, so that several Servers can have nodes in one cluster; 0: 400,000,000.
+	DropletsAbove int
 	// Seed makes the pools' random choices of nodes repeatable.
 	Seed uint64
 }
@@ -64,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Limits.PerMinute == 0 {
 		c.Limits.PerMinute = 250
+	}
+	if c.DropletsAbove == 0 {
+		c.DropletsAbove = 400_000_000
 	}
 	if c.Limits.PerHour < 0 || c.Limits.PerMinute < 0 || c.DropletLimit < 0 {
 		return c, fmt.Errorf("limits of %d requests an hour, %d a minute and %d Droplets: want none below 0", c.Limits.PerHour, c.Limits.PerMinute, c.DropletLimit)

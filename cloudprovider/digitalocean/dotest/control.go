@@ -26,7 +26,7 @@ func (s *Server) AddPool(described Pool) error {
 			w.serial++
 			p.nodes = append(p.nodes, &Node{
 				ID: w.uuid(), Name: fmt.Sprintf("%s-%s", p.Name, strconv.FormatInt(int64(46656+w.serial), 36)), Pool: p.ID, State: Running,
-				DropletID: strconv.Itoa(400_000_000 + w.serial), Listed: true, Registered: true, CreatedAt: w.now, UpdatedAt: w.now,
+				DropletID: strconv.Itoa(w.cfg.DropletsAbove + w.serial), Listed: true, Registered: true, CreatedAt: w.now, UpdatedAt: w.now,
 			})
 		}
 		w.pools = append(w.pools, p)

@@ -135,6 +135,18 @@ func TestANodeComesInTheStepsOfDOKS(t *testing.T) {
 	}
 }
 
+func TestTwoServersNeedNotShareIdsOfDroplets(t *testing.T) {
+	r := newRig(t, dotest.Config{DropletsAbove: 7_000}, dotest.Pool{ID: "web", Count: 1, Max: 3})
+	if err := r.server.UpdatePool("web", func(p *dotest.Pool) { p.Count = 2 }); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.server.Nodes("web") {
+		if len(n.DropletID) != 4 || n.DropletID[0] != '7' {
+			t.Errorf("Droplet %q, want one of the first above 7000", n.DropletID)
+		}
+	}
+}
+
 func TestDeletingANodeEndsThatOneAndLowersTheCount(t *testing.T) {
 	for name, test := range map[string]struct {
 		request *godo.KubernetesNodeDeleteRequest

@@ -188,7 +188,7 @@ func (w *world) list(p *pool, n *Node) {
 			return
 		}
 		w.serial++
-		n.DropletID, n.UpdatedAt = strconv.Itoa(400_000_000+w.serial), w.now
+		n.DropletID, n.UpdatedAt = strconv.Itoa(w.cfg.DropletsAbove+w.serial), w.now
 		w.tell(Event{Kind: EventLaunched, Pool: p.ID, Node: n.ID, Droplet: n.DropletID})
 		if p.Stuck == StuckWithDroplet {
 			return
