@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,12 +16,14 @@ import (
 type awsServer interface {
 	Instances() []awstest.Instance
 	Groups() []awstest.Group
+	Nodegroups() []awstest.Nodegroup
 	InstanceType(name string) (instancetypes.Type, bool)
 	Changed() <-chan struct{}
 }
 
 // AWS shows the instances of Auto Scaling groups as machines. Their kubelets have the labels, taints and resources that the
-// node-template tags of their group promise, as an administrator would keep them equal.
+// node-template tags of their group promise, as an administrator would keep them equal, and those of the EKS managed node group that owns it, as EKS
+// does.
 type AWS struct {
 	server awsServer
 	region string
@@ -36,9 +39,9 @@ func (a *AWS) Changed() <-chan struct{} { return a.server.Changed() }
 func (a *AWS) Machines() ([]Machine, error) {
 	tags := map[string]groupTags{}
 	for _, group := range a.server.Groups() {
-		parsed, err := parseTags(group.Tags)
+		parsed, err := a.traits(group)
 		if err != nil {
-			return nil, fmt.Errorf("reading the tags of group %s: %w", group.Name, err)
+			return nil, err
 		}
 		tags[group.Name] = parsed
 	}
@@ -70,9 +73,9 @@ func (a *AWS) machine(instanceType, zone string, tags groupTags) (Machine, error
 // Template is what the Node of a group's next machine will look like, if that is of the type and in the zone: without a name and without all
 // else that only one machine has.
 func (a *AWS) Template(group awstest.Group, instanceType, zone string) (*corev1.Node, error) {
-	tags, err := parseTags(group.Tags)
+	tags, err := a.traits(group)
 	if err != nil {
-		return nil, fmt.Errorf("reading the tags of group %s: %w", group.Name, err)
+		return nil, err
 	}
 	m, err := a.machine(instanceType, zone, tags)
 	if err != nil {
@@ -97,6 +100,43 @@ func sizeOf(t instancetypes.Type) Size {
 		size.GPUs = t.GPUs
 	}
 	return size
+}
+
+// traits is what the nodes of a group have of its tags and of EKS.
+func (a *AWS) traits(group awstest.Group) (groupTags, error) {
+	parsed, err := parseTags(group.Tags)
+	if err != nil {
+		return groupTags{}, fmt.Errorf("reading the tags of group %s: %w", group.Name, err)
+	}
+	owner := map[string]string{}
+	for _, tag := range group.Tags {
+		owner[tag.Key] = tag.Value
+	}
+	for _, n := range a.server.Nodegroups() {
+		if n.Cluster == owner[eksCluster] && n.Name == owner[eksNodegroup] {
+			parsed.join(n)
+		}
+	}
+	return parsed, nil
+}
+
+// Tags by which EKS marks the Auto Scaling groups of a managed node group, and a label that it gives to nodes (aws §7.6).
+const (
+	eksCluster   = "eks:cluster-name"
+	eksNodegroup = "eks:nodegroup-name"
+	eksLabel     = "eks.amazonaws.com/nodegroup"
+)
+
+// join adds what EKS gives to the nodes of a managed node group.
+func (g *groupTags) join(n awstest.Nodegroup) {
+	g.labels[eksLabel] = n.Name
+	maps.Copy(g.labels, n.Labels)
+	effects := map[string]corev1.TaintEffect{
+		"NO_SCHEDULE": corev1.TaintEffectNoSchedule, "NO_EXECUTE": corev1.TaintEffectNoExecute, "PREFER_NO_SCHEDULE": corev1.TaintEffectPreferNoSchedule,
+	}
+	for _, t := range n.Taints {
+		g.taints = append(g.taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+	}
 }
 
 // groupTags is what a group's tags say about its nodes.

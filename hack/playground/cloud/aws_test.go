@@ -82,6 +82,29 @@ func TestTagsThatNoKubeletAcceptsAreErrors(t *testing.T) {
 	}
 }
 
+func TestMachinesOfAManagedNodeGroupHaveWhatEKSGivesThem(t *testing.T) {
+	owner := awstest.Nodegroup{
+		Cluster: "c", Name: "batch", Labels: map[string]string{"team": "blue"},
+		Taints: []awstest.NodegroupTaint{{Key: "dedicated", Value: "batch", Effect: "NO_SCHEDULE"}},
+	}
+	server, aws := newAWS(t, owner.GroupTags()...)
+	for _, n := range []awstest.Nodegroup{owner, {Cluster: "d", Name: "batch", Labels: map[string]string{"team": "red"}}} {
+		if err := server.PutNodegroup(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := aws.Machines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "blue", "eks.amazonaws.com/nodegroup": "batch"}, got[0].Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}}, got[0].Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+}
+
 func TestATemplateIsTheNodeOfAMachineWithoutWhatOnlyThatMachineHas(t *testing.T) {
 	server, aws := newAWS(t,
 		awstest.Tag{Key: labelPrefix + "example.com/team", Value: "blue"},

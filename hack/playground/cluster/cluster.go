@@ -48,10 +48,12 @@ type Cluster struct {
 	log          *os.File // of what happens in this process
 	stopMachines context.CancelFunc
 	machines     sync.WaitGroup
+	addDOKS      func(number int) (*dotest.Server, error)
 
-	mutex       sync.Mutex // guards autoscalers and types
+	mutex       sync.Mutex // guards all below it
 	autoscalers []*autoscaler.Autoscaler
 	types       map[string]string // the instance type of each group that was added
+	doks        []*dotest.Server  // all clusters of DigitalOcean
 
 	stop func() error
 }
@@ -80,19 +82,10 @@ func (c *Cluster) start(ctx context.Context, delays cloud.Delays) error {
 		return fmt.Errorf("making the AWS stand-in: %w", err)
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(c.log)))
-	if c.DOKS, err = dotest.New(dotest.Config{Clock: clock.RealClock{}, Sizes: doksSizes()}); err != nil {
-		return fmt.Errorf("making the DigitalOcean stand-in: %w", err)
-	}
 	running, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logger))
 	c.stopMachines = cancel
 	if err := c.AWS.Start(running); err != nil {
 		return fmt.Errorf("starting the AWS stand-in: %w", err)
-	}
-	if err := c.DOKS.Start(running); err != nil {
-		return fmt.Errorf("starting the DigitalOcean stand-in: %w", err)
-	}
-	if err := os.WriteFile(c.DOKSConfig(), []byte(c.DOKS.CloudConfig()), 0o600); err != nil {
-		return fmt.Errorf("writing the cloud config of DigitalOcean: %w", err)
 	}
 	if c.Config, err = c.ConfigFor("admin"); err != nil {
 		return err
@@ -108,15 +101,28 @@ func (c *Cluster) start(ctx context.Context, delays cloud.Delays) error {
 	if err != nil {
 		return fmt.Errorf("making the cloud's client: %w", err)
 	}
-	for _, machines := range []cloud.Machines{cloud.NewAWS(c.AWS, Region), cloud.NewDOKS(c.DOKS)} {
+	register := func(machines cloud.Machines) {
 		registrar := cloud.NewRegistrar(client, machines, clock.RealClock{}, delays)
 		c.machines.Go(func() { registrar.Run(running) })
 	}
+	register(cloud.NewAWS(c.AWS, Region))
+	c.addDOKS = func(number int) (*dotest.Server, error) {
+		server, err := startDOKS(running, number)
+		if err == nil {
+			register(cloud.NewDOKS(server))
+		}
+		return server, err
+	}
+	first, err := c.AddDOKS()
+	if err != nil {
+		return err
+	}
+	c.DOKS = first.Server
 	return nil
 }
 
 // DOKSConfig is the path of the file that an autoscaler takes as --cloud-config to drive the pools of the DigitalOcean stand-in.
-func (c *Cluster) DOKSConfig() string { return filepath.Join(c.Folder(), "digitalocean.json") }
+func (c *Cluster) DOKSConfig() string { return c.doksConfig(0) }
 
 // StartAutoscaler starts a cluster-autoscaler whose API rights are those of a ServiceAccount, which must exist with its RBAC objects, and whose
 // AWS is the stand-in. name names the process and its log file. It is stopped with the cluster if nobody stops it before.
@@ -163,8 +169,8 @@ func (c *Cluster) stopAll() error {
 	if c.AWS != nil {
 		faults = append(faults, c.AWS.Close())
 	}
-	if c.DOKS != nil {
-		faults = append(faults, c.DOKS.Close())
+	for _, server := range c.doks {
+		faults = append(faults, server.Close())
 	}
 	faults = append(faults, c.ControlPlane.Stop())
 	if c.log != nil {

@@ -14,14 +14,15 @@ import (
 // NodeGroup describes an Auto Scaling group as an administrator of a cluster sees it.
 type NodeGroup struct {
 	Name     string
-	Type     string // instance type
+	Type     string // instance type; of the launch template, where Mixed names others
 	Min, Max int
 	Desired  int // how many machines exist from the beginning
 	Zones    []string
 	Labels   map[string]string
 	Taints   []corev1.Taint
-	Tags     map[string]string // further tags of the group, for example of node-template/autoscaling-options
-	Timing   awstest.Timing    // zero: machines come and go at once
+	Tags     map[string]string       // further tags of the group, for example of node-template/autoscaling-options
+	Timing   awstest.Timing          // zero: machines come and go at once
+	Mixed    *awstest.MixedInstances // a policy over the launch template, which it need not name; nil: all machines are of Type
 }
 
 // tagPrefix begins the tags that tell an autoscaler about a group (operator-surface §5.5).
@@ -32,13 +33,19 @@ func (c *Cluster) AddNodeGroup(g NodeGroup) error {
 	c.AWS.PutLaunchTemplate(awstest.LaunchTemplate{
 		Name: g.Name, Versions: []awstest.LaunchTemplateVersion{{InstanceType: g.Type}},
 	})
-	err := c.AWS.AddGroup(awstest.Group{
+	group := awstest.Group{
 		Name: g.Name, Min: g.Min, Max: g.Max, Desired: g.Desired, Zones: g.Zones,
-		LaunchTemplate: &awstest.LaunchTemplateRef{Name: g.Name},
-		Tags:           g.tags(),
-		Timing:         g.Timing,
-	})
-	if err != nil {
+		Tags:   g.tags(),
+		Timing: g.Timing,
+	}
+	if template := (awstest.LaunchTemplateRef{Name: g.Name}); g.Mixed == nil {
+		group.LaunchTemplate = &template
+	} else {
+		mixed := *g.Mixed
+		mixed.LaunchTemplate = template
+		group.MixedInstances = &mixed
+	}
+	if err := c.AWS.AddGroup(group); err != nil {
 		return fmt.Errorf("adding node group %s: %w", g.Name, err)
 	}
 	c.mutex.Lock()

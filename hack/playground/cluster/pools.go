@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/dotest"
 )
@@ -15,6 +20,49 @@ func doksSizes() []dotest.Size {
 		{Slug: "m-16vcpu-128gb", MemoryMB: 128 << 10, VCPUs: 16, DiskGB: 400, HourlyUSD: 1, Regions: regions},
 		{Slug: "c-8", MemoryMB: 16 << 10, VCPUs: 8, DiskGB: 100, HourlyUSD: 0.25, Regions: regions},
 	}
+}
+
+// DOKS is a stand-in for DigitalOcean Kubernetes.
+type DOKS struct {
+	*dotest.Server
+	Config string // path of the file that an autoscaler takes as --cloud-config to drive its pools
+}
+
+// AddDOKS starts one more stand-in for DigitalOcean Kubernetes, beside Cluster.DOKS, so that an autoscaler has one for itself. Its nodes join the
+// cluster, as if all were one DOKS cluster's; the names of pools must differ from those of the others. It is stopped with the cluster.
+func (c *Cluster) AddDOKS() (*DOKS, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	number := len(c.doks)
+	server, err := c.addDOKS(number)
+	if err != nil {
+		return nil, err
+	}
+	c.doks = append(c.doks, server)
+	added := &DOKS{Server: server, Config: c.doksConfig(number)}
+	if err := os.WriteFile(added.Config, []byte(server.CloudConfig()), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the cloud config of DigitalOcean: %w", err)
+	}
+	return added, nil
+}
+
+func (c *Cluster) doksConfig(number int) string {
+	return filepath.Join(c.Folder(), fmt.Sprintf("digitalocean-%d.json", number))
+}
+
+// dropletsEach is more than any stand-in ever makes.
+const dropletsEach = 1_000_000
+
+// startDOKS starts a stand-in whose Droplets have ids that no other number has.
+func startDOKS(ctx context.Context, number int) (*dotest.Server, error) {
+	server, err := dotest.New(dotest.Config{Clock: clock.RealClock{}, Sizes: doksSizes(), DropletsAbove: 400_000_000 + number*dropletsEach})
+	if err != nil {
+		return nil, fmt.Errorf("making the DigitalOcean stand-in: %w", err)
+	}
+	if err := server.Start(ctx); err != nil {
+		return nil, fmt.Errorf("starting the DigitalOcean stand-in: %w", err)
+	}
+	return server, nil
 }
 
 // AddNodePool adds a pool to the DOKS cluster. An autoscaler with the production flags drives it while its auto-scale is on.
