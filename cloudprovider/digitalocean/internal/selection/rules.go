@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -71,7 +72,7 @@ func Parse(nodes, discovery []string) (r Rules, warnings []string) {
 // boundsOf reads the first two parts.
 func boundsOf(parts []string) (Bounds, error) {
 	if len(parts) < 2 {
-		return Bounds{}, fmt.Errorf("want MIN:MAX")
+		return Bounds{}, errors.New("want MIN:MAX")
 	}
 	lowest, err := strconv.Atoi(parts[0])
 	if err != nil {
@@ -82,7 +83,7 @@ func boundsOf(parts []string) (Bounds, error) {
 		return Bounds{}, err
 	}
 	if lowest < 0 || highest < lowest {
-		return Bounds{}, fmt.Errorf("want 0 <= MIN <= MAX")
+		return Bounds{}, errors.New("want 0 <= MIN <= MAX")
 	}
 	return Bounds{Min: lowest, Max: highest}, nil
 }
