@@ -62,7 +62,7 @@ func ContentsOf(s *Snapshot) Contents {
 		slices.Sort(node.Infos)
 		c.Nodes = append(c.Nodes, node)
 	}
-	numbered := map[int]bool{}
+	numbered := map[int32]bool{}
 	for key, w := range s.places {
 		if numbered[w.number] || slices.Contains(s.freeNumbers, w.number) || w.key != key || !w.listed || w.first == nil && len(s.forks) == 0 {
 			panic(fmt.Sprintf("the whereabouts of pod %s are wrong: %+v", key, *w))

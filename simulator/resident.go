@@ -31,7 +31,7 @@ func (r Resident) Number() int {
 	if r.placement == nil {
 		return -1
 	}
-	return r.placement.where.number
+	return int(r.placement.where.number)
 }
 
 // Key is podfacts.Key of the pod.

@@ -22,8 +22,8 @@ type Snapshot struct {
 	// places holds for each pod, by podfacts.Key, where it lies: a chain, since a pod may lie on several nodes.
 	places map[string]*whereabouts
 	// numbers is how many pods were numbered, freeNumbers those that no pod has any more; idle are pods that may lie nowhere any more.
-	numbers     int
-	freeNumbers []int
+	numbers     int32
+	freeNumbers []int32
 	idle        []*whereabouts
 	// spares are placements to be used.
 	spares []placement

@@ -8,7 +8,7 @@ type whereabouts struct {
 	// first is one of the places; nil: there is none.
 	first *placement
 	// number is a small one that no other pod of the snapshot has, as long as this is listed.
-	number int
+	number int32
 	listed bool
 	// idle: to be forgotten when all forks are closed, unless the pod has come to lie somewhere by then.
 	idle bool

@@ -183,6 +183,9 @@ type update struct {
 	in   In
 	now  time.Time
 	byID map[string]*group
+	// asked is the node whose group was asked for last, groupAsked that group: several steps ask about one node.
+	asked      *corev1.Node
+	groupAsked *group
 	// deleting are the nodes whose removal is in progress.
 	deleting map[string]observation.Deletion
 	// destinations are the nodes that may take pods in.
@@ -242,10 +245,14 @@ func (p *Planner) newUpdate(in In) *update {
 
 // groupOf is the group of the node; nil: it has none, or one that could not be described.
 func (u *update) groupOf(node *corev1.Node) *group {
-	if id, member := u.in.Seen.Members[node.Name]; member {
-		return u.byID[string(id)]
+	if u.asked == node {
+		return u.groupAsked
 	}
-	return nil
+	u.asked, u.groupAsked = node, nil
+	if id, member := u.in.Seen.Members[node.Name]; member {
+		u.groupAsked = u.byID[string(id)]
+	}
+	return u.groupAsked
 }
 
 func (u *update) addGroup(seen observation.Group) {
