@@ -12,8 +12,8 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/dotest"
 )
 
-// doksSizes are the Droplets that can be had.
-func doksSizes() []dotest.Size {
+// DOKSSizes are the Droplets that can be had.
+func DOKSSizes() []dotest.Size {
 	regions := []string{"fra1"}
 	return []dotest.Size{
 		{Slug: "m-2vcpu-16gb", MemoryMB: 16 << 10, VCPUs: 2, DiskGB: 50, HourlyUSD: 0.125, Regions: regions},
@@ -55,7 +55,7 @@ const dropletsEach = 1_000_000
 
 // startDOKS starts a stand-in whose Droplets have ids that no other number has.
 func startDOKS(ctx context.Context, number int) (*dotest.Server, error) {
-	server, err := dotest.New(dotest.Config{Clock: clock.RealClock{}, Sizes: doksSizes(), DropletsAbove: 400_000_000 + number*dropletsEach})
+	server, err := dotest.New(dotest.Config{Clock: clock.RealClock{}, Sizes: DOKSSizes(), DropletsAbove: 400_000_000 + number*dropletsEach})
 	if err != nil {
 		return nil, fmt.Errorf("making the DigitalOcean stand-in: %w", err)
 	}

@@ -301,22 +301,55 @@ func TestOnlyEventsOfTheAutoscalerAreRecorded(t *testing.T) {
 
 // The predictions rest on what a machine holds: this compares them with the requests in the manifests and the hardware of the types.
 func TestThePredictionsFollowFromRequestsAndMachines(t *testing.T) {
+	clouds := map[string]map[string]int{CloudAWS: awsCores(t), CloudDigitalOcean: doksCores(t)}
+	for cloud, cores := range clouds {
+		t.Run(cloud, func(t *testing.T) { checkPredictions(t, cores) })
+	}
+}
+
+// awsCores is how many cores a machine of each group has.
+func awsCores(t *testing.T) map[string]int {
+	t.Helper()
 	aws, err := awstest.New(awstest.Config{Clock: clocktesting.NewFakeClock(start), Region: cluster.Region})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spare := func(group string, left int64) int64 { // milli-CPU that kubelets keep: less than 100 on these types
-		for _, g := range cluster.DefaultNodeGroups() {
-			if g.Name == group {
-				hardware, ok := aws.InstanceType(g.Type)
-				if !ok {
-					t.Fatalf("no type %s", g.Type)
-				}
-				return int64(hardware.VCPUs)*1000 - 100 - left
+	cores := map[string]int{}
+	for _, g := range cluster.DefaultNodeGroups() {
+		hardware, ok := aws.InstanceType(g.Type)
+		if !ok {
+			t.Fatalf("no type %s", g.Type)
+		}
+		cores[g.Name] = hardware.VCPUs
+	}
+	return cores
+}
+
+// doksCores is how many cores a node of each pool has.
+func doksCores(t *testing.T) map[string]int {
+	t.Helper()
+	cores := map[string]int{}
+	for _, pool := range cluster.DefaultNodePools() {
+		for _, size := range cluster.DOKSSizes() {
+			if size.Slug == pool.Size {
+				cores[pool.ID] = size.VCPUs
 			}
 		}
-		t.Fatalf("no group %s", group)
-		return 0
+		if cores[pool.ID] == 0 {
+			t.Fatalf("no size %s", pool.Size)
+		}
+	}
+	return cores
+}
+
+// checkPredictions compares what was predicted with what follows from the cores of each group's machines.
+func checkPredictions(t *testing.T, cores map[string]int) {
+	t.Helper()
+	spare := func(group string, left int64) int64 { // milli-CPU that kubelets keep: at most 100 on these types
+		if cores[group] == 0 {
+			t.Fatalf("no group %s", group)
+		}
+		return int64(cores[group])*1000 - 100 - left
 	}
 	cpu := map[string]int64{}
 	for _, app := range []string{"web", "ledger", "report", "cache", "giant"} {

@@ -46,6 +46,9 @@ var words = map[dotest.EventKind]string{ //nolint:gochecknoglobals // a constant
 func (s doksStandIn) events() checker.Log {
 	var log checker.Log
 	for _, e := range s.cluster.DOKS.Events() {
+		if e.Droplet == "" && (e.Kind == dotest.EventEnding || e.Kind == dotest.EventGone) {
+			continue // it never had a machine
+		}
 		cause := string(e.Cause)
 		if e.Cause == dotest.CauseNamed {
 			cause = checker.CauseRequest
