@@ -64,7 +64,8 @@ func (p *Provider) alarm() (<-chan time.Time, func()) {
 	}
 	timer := p.clock.NewTimer(max(0, next.Sub(p.clock.Now())))
 	if !p.clock.Now().Before(next) { // the time was moved meanwhile
-		timer.Reset(0)
+		timer.Stop()
+		timer = p.clock.NewTimer(0)
 	}
 	return timer.C(), func() { timer.Stop() }
 }
@@ -79,6 +80,9 @@ func (p *Provider) nextLook() time.Time {
 				return p.clock.Now()
 			}
 		}
+	}
+	if now := p.clock.Now(); next.Sub(now) > lookSeldom { // the clock was set back
+		return now
 	}
 	return next
 }
@@ -200,7 +204,7 @@ func (p *Provider) restless(now time.Time) []*book {
 	for _, name := range slices.Sorted(maps.Keys(p.books)) {
 		switch b := p.books[name]; {
 		case !b.restless():
-		case !now.Before(b.nextLook):
+		case !now.Before(b.nextLook), b.nextLook.Sub(now) > lookSeldom: // the clock was set back
 			due = append(due, b)
 		case !now.Add(lookTogether).Before(b.nextLook) && b.judgedAt.After(b.raisedAt.at): // it has had the first look after its raise
 			soon = append(soon, b)

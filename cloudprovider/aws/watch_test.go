@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/aws"
@@ -24,10 +26,22 @@ func newWatchedRig(t *testing.T, options aws.Options, groups ...awstest.Group) *
 	for _, group := range groups {
 		r.add(group)
 	}
-	options.Clock = clock
+	options.Clock = prompt{clock}
 	r.provider = r.connect(options)
 	r.refresh()
 	return r
+}
+
+// prompt is a fake clock whose timers fire at once when their time has come already, as real ones do.
+type prompt struct{ *clocktesting.FakeClock }
+
+// NewTimer returns a timer of this clock.
+func (p prompt) NewTimer(d time.Duration) clock.Timer {
+	timer := p.FakeClock.NewTimer(d)
+	if d <= 0 {
+		p.Step(0)
+	}
+	return timer
 }
 
 // quiet waits until the provider has done all that is due, and waits for the time to pass. There must be a group that it watches.
