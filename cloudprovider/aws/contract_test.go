@@ -148,4 +148,3 @@ func TestTheContractHoldsForDiscoveredGroups(t *testing.T) {
 		return newHarness(tb, 0, groups...)
 	})
 }
-

@@ -167,7 +167,10 @@ func (p *Provider) wake() {
 const deniedFor = 5 * time.Minute
 
 // denied tells whether an operation was denied a short while ago. Call with mu held.
-func (p *Provider) denied(operation string) bool { return p.clock.Now().Before(p.blocked[operation]) }
+func (p *Provider) denied(operation string) bool {
+	left := p.blocked[operation].Sub(p.clock.Now())
+	return left > 0 && left <= deniedFor // more is left when the clock was set back
+}
 
 // deny remembers that an operation was denied and tells whether that is news. Call with mu held.
 func (p *Provider) deny(operation string) bool {

@@ -58,7 +58,7 @@ func (p *Provider) Refresh(ctx context.Context) error {
 
 func (p *Provider) fullDue() bool {
 	now := p.clock.Now()
-	if !now.Before(p.schedule.next) {
+	if !now.Before(p.schedule.next) || p.schedule.next.Sub(now) > max(2*p.interval, lastBackOff) { // the clock was set back
 		return true
 	}
 	asked := p.view.Load().asked

@@ -45,8 +45,9 @@ func (t *traffic) left() int {
 
 // recent are the reads of the last minute. Call with mu held.
 func (t *traffic) recent() []time.Time {
-	oldest := t.clock.Now().Add(-time.Minute)
-	return slices.DeleteFunc(t.reads, func(at time.Time) bool { return !at.After(oldest) })
+	now := t.clock.Now()
+	oldest := now.Add(-time.Minute)
+	return slices.DeleteFunc(t.reads, func(at time.Time) bool { return !at.After(oldest) || at.After(now) }) // after now: the clock was set back
 }
 
 // total is how many reads there were since the start.

@@ -115,6 +115,9 @@ func convertGroup(in *types.AutoScalingGroup) (asg.Group, error) {
 		return group, errors.New("AWS does not tell its minimum, maximum and desired capacity")
 	}
 	group.Min, group.Max, group.Desired = int(*in.MinSize), int(*in.MaxSize), int(*in.DesiredCapacity)
+	if group.Min < 0 || group.Max < 0 || group.Desired < 0 {
+		return group, fmt.Errorf("AWS tells a negative size: minimum %d, maximum %d, desired capacity %d", group.Min, group.Max, group.Desired)
+	}
 	if group.Max < group.Min {
 		return group, errors.New("AWS tells a maximum below the minimum")
 	}
@@ -127,12 +130,23 @@ func convertGroup(in *types.AutoScalingGroup) (asg.Group, error) {
 	for _, process := range in.SuspendedProcesses {
 		group.Suspended = append(group.Suspended, aws.ToString(process.ProcessName))
 	}
-	for _, instance := range in.Instances {
-		group.Instances = append(group.Instances, convertInstance(instance))
-	}
+	group.Instances = convertInstances(in.Instances)
 	launch, err := convertLaunch(in)
 	group.Launch = launch
 	return group, err
+}
+
+// convertInstances leaves out what has no id and what is listed twice: a machine must not count for more than one.
+func convertInstances(in []types.Instance) []asg.Instance {
+	var instances []asg.Instance
+	seen := make(map[string]bool, len(in))
+	for _, each := range in {
+		if instance := convertInstance(each); instance.ID != "" && !seen[instance.ID] {
+			seen[instance.ID] = true
+			instances = append(instances, instance)
+		}
+	}
+	return instances
 }
 
 func convertInstance(in types.Instance) asg.Instance {
@@ -166,6 +180,9 @@ func convertLaunch(in *types.AutoScalingGroup) (asg.Launch, error) {
 		requirements, err := convertRequirements(o.InstanceRequirements)
 		if err != nil {
 			return launch, err
+		}
+		if text := aws.ToString(o.WeightedCapacity); text != "" && weight(&text) == 0 {
+			return launch, fmt.Errorf("the weight %q of instance type %q is not a whole number above 0", text, aws.ToString(o.InstanceType))
 		}
 		launch.Overrides = append(launch.Overrides, asg.Override{
 			Type: aws.ToString(o.InstanceType), Weight: weight(o.WeightedCapacity), Template: convertTemplate(o.LaunchTemplateSpecification),

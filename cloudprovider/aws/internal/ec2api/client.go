@@ -228,8 +228,9 @@ func (c *Client) Machines(ctx context.Context, names []string) (map[string]launc
 				return found, err
 			}
 			for i := range out.InstanceTypes {
-				m := convertMachine(&out.InstanceTypes[i])
-				found[m.Name] = m
+				if m := convertMachine(&out.InstanceTypes[i]); m.VCPUs > 0 && m.MemoryMiB > 0 { // a machine of no size would take no pods
+					found[m.Name] = m
+				}
 			}
 			if aws.ToString(out.NextToken) == "" {
 				break
