@@ -18,7 +18,7 @@ import (
 func linkAWS(linked map[string]provider) {
 	linked[aws.Name] = provider{
 		build: newAWS, gpuLabel: aws.GPULabel, bookkeepingLabels: aws.BookkeepingLabels(),
-		observe: func(m *metrics.Metrics) cloudprovider.CallObserver { return awsMeter{m} }, groups: showAWSGroups,
+		metrics: metrics.Options{AWS: true}, observe: func(m *metrics.Metrics) cloudprovider.CallObserver { return awsMeter{m} }, groups: showAWSGroups,
 	}
 }
 

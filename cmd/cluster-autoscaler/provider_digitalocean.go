@@ -11,10 +11,21 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider"
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean"
 	"example.com/cluster-autoscaler/core/config"
+	"example.com/cluster-autoscaler/metrics"
 )
 
 func linkDigitalOcean(linked map[string]provider) {
-	linked[digitalocean.Name] = provider{build: newDigitalOcean, gpuLabel: digitalocean.GPULabel, bookkeepingLabels: digitalocean.BookkeepingLabels()}
+	linked[digitalocean.Name] = provider{
+		build: newDigitalOcean, gpuLabel: digitalocean.GPULabel, bookkeepingLabels: digitalocean.BookkeepingLabels(),
+		metrics: metrics.Options{DigitalOcean: true}, observe: observeDigitalOcean,
+	}
+}
+
+// observeDigitalOcean makes metrics of what the provider tells about its requests.
+func observeDigitalOcean(m *metrics.Metrics) cloudprovider.CallObserver {
+	return cloudprovider.ObserverFunc(func(call cloudprovider.Call) {
+		m.DigitalOceanCall(call.Operation, call.Code, call.Duration, call.Throttled)
+	})
 }
 
 func newDigitalOcean(ctx context.Context, options config.Options, observer cloudprovider.CallObserver) (cloudprovider.CloudProvider, error) {

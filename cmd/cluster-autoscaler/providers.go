@@ -24,6 +24,8 @@ type provider struct {
 	// ask.
 	gpuLabel          string
 	bookkeepingLabels []string
+	// metrics are the instruments that only this cloud needs.
+	metrics metrics.Options
 	// observe makes metrics of what the provider tells about its requests, groups of what is wrong with single groups; nil: there are none.
 	observe func(*metrics.Metrics) cloudprovider.CallObserver
 	groups  func(cloudprovider.CloudProvider, *metrics.Metrics)

@@ -111,7 +111,7 @@ func (p *process) autoscale(ctx context.Context, recorder record.EventRecorder) 
 	p.health.Monitor()
 	linked := p.providers[p.options.Cloud.Provider]
 	m, err := metrics.New(p.registry, metrics.Options{
-		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: linked.observe != nil,
+		PerNodeGroup: p.options.Status.PerNodeGroupMetrics, AWS: linked.metrics.AWS, DigitalOcean: linked.metrics.DigitalOcean,
 		RemovalLatency: p.options.ScaleDown.LatencyTracking, NodeSkips: p.options.ScaleDown.SkipEvalTracking,
 	})
 	if err != nil {
