@@ -238,13 +238,18 @@ func TestAClockThatJumpsStopsNothing(t *testing.T) {
 			r := &rig{t: t, clock: clock, server: server, observed: &observed{}}
 			r.add(awstest.Group{Name: "a", Max: 9, Desired: 3, Timing: awstest.Timing{Request: 20 * time.Second, Retry: time.Hour}})
 			r.add(awstest.Group{Name: "b", Max: 9, Desired: 1})
-			r.provider = r.connect(aws.Options{Nodes: []string{"0:9:a", "0:9:b"}, Clock: jumping{Clock: clock, wrong: &wrong}})
-			r.refresh()
+			nodegroup := awstest.Nodegroup{Cluster: "c", Name: "ng"}
+			r.put(nodegroup)
+			r.add(awstest.Group{Name: "eks", Max: 9, Tags: nodegroup.GroupTags()})
+			options := aws.Options{Nodes: []string{"0:9:a", "0:9:b", "0:9:eks"}, ReadPrices: true, Clock: jumping{Clock: clock, wrong: &wrong}}
+			r.provider = r.connect(options)
+			r.load()
 			served := r.served(nil)
 			if got := r.raised("a"); got != 4 {
 				t.Fatalf("desired %d", got)
 			}
 			wrong = jump
+			r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "workers", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.xlarge"}}})
 			r.server.SetStock(awstest.StockRule{Group: "a", Left: 0})
 			if err := r.server.SetDesired("b", 2); err != nil {
 				t.Fatal(err)
@@ -266,6 +271,15 @@ func TestAClockThatJumpsStopsNothing(t *testing.T) {
 			}
 			if lowered, err := r.group("a").DecreaseTargetSize(r.ctx(), 4); lowered != 1 || err != nil || r.desired("a") != 3 {
 				t.Errorf("lowered by %d, %v, desired %d", lowered, err, r.desired("a"))
+			}
+			if got := r.fresh("b").Labels["node.kubernetes.io/instance-type"]; got != "m5.xlarge" {
+				t.Errorf("the launch template's new version is not seen: %s", got)
+			}
+			for range 13 {
+				r.after(time.Minute)
+			}
+			if got := r.count("DescribeNodegroup"); got < 2 {
+				t.Errorf("EKS was asked %d times in 20 minutes", got)
 			}
 			r.checkUnharmed(served)
 			r.checkWrites()

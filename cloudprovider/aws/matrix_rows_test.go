@@ -40,6 +40,12 @@ func failingReads() []failing {
 			good:   unless(old+"+0 transient, desired 3, deletion transient", old+"+0 configuration, desired 3, deletion configuration"),
 			health: unless("none", "configuration"),
 		},
+		{ // too old to plan with: both groups are set aside, and health says so
+			call: all, why: "of all groups, for six minutes", act: (*stage).outlasts, sound: "target 3, +1 none, desired 4",
+			bad:    unless("target 2, set aside: transient, +0 transient, desired 3", "target 2, set aside: transient, +0 configuration, desired 3"),
+			good:   unless(old+"+0 transient, desired 3, deletion transient", old+"+0 configuration, desired 3, deletion configuration"),
+			health: unless("none, then transient", "configuration"),
+		},
 		{ // nothing at all is usable
 			call: all, why: "of all groups, at the start", early: true, act: (*stage).readsAndGrows, sound: "target 3, +1 none, desired 4",
 			bad: same(absent), good: same("shows old data, " + absent), health: unless("transient", "configuration"),

@@ -111,7 +111,8 @@ func (p *pricing) reads() bool { return p.list != nil || p.spot != nil }
 func (p *pricing) checkDue() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reads() && !p.loading && !p.clock.Now().Before(p.nextCheck)
+	left := p.nextCheck.Sub(p.clock.Now())
+	return p.reads() && !p.loading && (left <= 0 || left > checkEvery) // more is left when the clock was set back
 }
 
 // begin says what is to be read now; begun is false if nothing is. When it is true, load has to be called.

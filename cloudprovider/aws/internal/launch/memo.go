@@ -25,6 +25,7 @@ type remembered[V any] struct {
 	value    V
 	known    bool  // value was once read; it is given out also after a later failure
 	err      error // of the last attempt
+	asked    time.Time
 	until    time.Time
 	forever  bool
 	failures int // in a row
@@ -35,7 +36,7 @@ func (m *memo[K, V]) fresh(key K, now time.Time) (remembered[V], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.entries[key]
-	return r, ok && (r.forever || now.Before(r.until))
+	return r, ok && (r.forever || now.Before(r.until) && !now.Before(r.asked)) // before it was asked: the clock was set back
 }
 
 // keep remembers an answer: for good when life is 0.
@@ -45,7 +46,7 @@ func (m *memo[K, V]) keep(key K, value V, now time.Time, life time.Duration) {
 	if before := m.entries[key]; !before.known || !reflect.DeepEqual(before.value, value) {
 		m.changes++
 	}
-	m.set(key, remembered[V]{value: value, known: true, until: now.Add(life), forever: life == 0})
+	m.set(key, remembered[V]{value: value, known: true, asked: now, until: now.Add(life), forever: life == 0})
 }
 
 // missing lists those of the keys that have to be asked for.
@@ -73,7 +74,7 @@ func (m *memo[K, V]) failFor(key K, err error, now time.Time, wait time.Duration
 	}
 	r.err = err
 	r.failures++
-	r.until = now.Add(wait)
+	r.asked, r.until = now, now.Add(wait)
 	m.set(key, r)
 }
 

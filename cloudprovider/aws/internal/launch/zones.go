@@ -48,7 +48,7 @@ func (z *zones) isDue(wanted []Wanted, now time.Time) bool {
 	z.mu.Lock()
 	asked, due, failed := z.asked, z.due, z.failed
 	z.mu.Unlock()
-	if asked.IsZero() || !now.Before(due) {
+	if asked.IsZero() || !now.Before(due) || now.Before(asked) { // before it was asked: the clock was set back
 		return true
 	}
 	if failed || now.Sub(asked) < strangeZone {

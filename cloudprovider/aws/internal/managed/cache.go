@@ -127,7 +127,7 @@ func (c *Cache) due(wanted []Wanted, keep bool) []Wanted {
 		}
 		seen[w.Key] = true
 		e, ok := c.entries[w.Key]
-		if !ok || !now.Before(e.due) || e.known && e.err == nil && e.mark != w.Mark {
+		if !ok || !now.Before(e.due) || e.due.Sub(now) > life+jitter || e.known && e.err == nil && e.mark != w.Mark {
 			due = append(due, w)
 		}
 	}

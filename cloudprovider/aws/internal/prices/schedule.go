@@ -18,8 +18,10 @@ type Schedule struct {
 	read     bool // it has succeeded before
 }
 
-// Due tells whether it is time.
-func (s *Schedule) Due(now time.Time) bool { return !now.Before(s.next) }
+// Due tells whether it is time. A time further away than any pause comes from a clock that was set back since.
+func (s *Schedule) Due(now time.Time) bool {
+	return !now.Before(s.next) || s.next.Sub(now) > ListEvery
+}
 
 // Hasten makes it due at a time, if it wasn't earlier.
 func (s *Schedule) Hasten(at time.Time) {
