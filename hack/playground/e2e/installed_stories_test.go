@@ -18,7 +18,7 @@ import (
 func TestTheManifestsRightsAreAllThatAGrowingAndShrinkingAutoscalerNeeds(t *testing.T) {
 	s := newStory(t)
 	group := s.group(workers(0, 5, 0))
-	text, err := os.ReadFile(manifestFile)
+	text, err := os.ReadFile(manifestAWS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,11 @@ import (
 	"example.com/cluster-autoscaler/hack/playground/cluster"
 )
 
-// manifestFile is what users of AWS apply.
-const manifestFile = "../../../deploy/aws/cluster-autoscaler.yaml"
+// The manifests that users of AWS and of DigitalOcean apply.
+const (
+	manifestAWS  = "../../../deploy/aws/cluster-autoscaler.yaml"
+	manifestDOKS = "../../../deploy/digitalocean/cluster-autoscaler.yaml"
+)
 
 const accountName = "cluster-autoscaler"
 
@@ -36,13 +39,17 @@ type changeRole func(*rbacv1.ClusterRole)
 // of it is in the story's namespace.
 func (s *story) install(changes ...changeRole) types.NamespacedName {
 	s.t.Helper()
-	text, err := os.ReadFile(manifestFile)
+	manifest := manifestAWS
+	if s.doks != nil {
+		manifest = manifestDOKS
+	}
+	text, err := os.ReadFile(manifest)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	moved, err := inNamespace(text, s.namespace, changes)
 	if err != nil {
-		s.t.Fatalf("%s: %v", manifestFile, err)
+		s.t.Fatalf("%s: %v", manifest, err)
 	}
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own context has ended
@@ -123,10 +130,14 @@ func without(resource string) changeRole {
 // discovery names the tag that all groups of a story have and no other group.
 func (s *story) discovery() string { return "k8s.io/cluster-autoscaler/" + s.namespace }
 
-// hasty are the flags of the usual AWS deployment with waiting times that suit a story, limited to the story's groups, with Lease and
+// hasty are the flags of the usual deployment with waiting times that suit a story, limited to the story's groups, with Lease and
 // status in the story's namespace.
 func (s *story) hasty() []string {
-	return append(autoscaler.ProductionFlags(s.namespace),
+	usual := autoscaler.ProductionFlags(s.namespace)
+	if s.doks != nil {
+		usual = autoscaler.ProductionFlagsDOKS(s.doks.Config)
+	}
+	return append(usual,
 		"--namespace="+s.namespace,
 		"--scan-interval=1s",
 		"--scale-down-delay-after-add=1s",

@@ -36,7 +36,8 @@ type story struct {
 	t         *testing.T
 	cluster   *cluster.Cluster
 	namespace string
-	firstCall int // number of the last call to AWS before the story began
+	firstCall int           // number of the last call to AWS before the story began
+	doks      *cluster.DOKS // the story's own cluster of DigitalOcean; nil: it plays on AWS
 }
 
 // newStory begins a story: it gets a namespace. When the test ends, its node groups, autoscalers and namespace go again.
@@ -82,6 +83,13 @@ func (s *story) leave() {
 		if s.owns(group) {
 			if err := s.cluster.AWS.RemoveGroup(group.Name); err != nil {
 				s.t.Errorf("removing group %s: %v", group.Name, err)
+			}
+		}
+	}
+	if s.doks != nil {
+		for _, pool := range s.doks.Pools() {
+			if err := s.doks.RemovePool(pool.ID); err != nil {
+				s.t.Errorf("removing pool %s: %v", pool.ID, err)
 			}
 		}
 	}
