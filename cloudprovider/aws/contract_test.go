@@ -21,8 +21,8 @@ type harness struct {
 // unhurried lets nothing happen before the time is moved on.
 var unhurried = awstest.Timing{Request: 20 * time.Second, Launch: 30 * time.Second, Terminate: 30 * time.Second, Linger: 10 * time.Second, Retry: time.Hour}
 
-// newHarness makes a provider whose first groups, so many, are named and whose others are discovered by a tag.
-func newHarness(tb testing.TB, named int, groups ...cloudtest.Group) *harness {
+// newHarness makes a provider that discovers its groups by a tag, but for one that is named; empty: none is.
+func newHarness(tb testing.TB, named cloudprovider.GroupID, groups ...cloudtest.Group) *harness {
 	tb.Helper()
 	t, ok := tb.(*testing.T)
 	if !ok {
@@ -32,7 +32,7 @@ func newHarness(tb testing.TB, named int, groups ...cloudtest.Group) *harness {
 	var described []awstest.Group
 	for _, g := range groups {
 		group := awstest.Group{Name: string(g.ID), Min: g.Min, Max: g.Max, Desired: g.Target, Timing: unhurried}
-		if g.ID == "a" && named > 0 {
+		if g.ID == named {
 			options.Nodes = append(options.Nodes, fmt.Sprintf("0:100:%s", g.ID))
 		} else {
 			group.Tags = tags("shared")
@@ -138,13 +138,13 @@ func (h namedHarness) HealGroup(cloudprovider.GroupID) { h.heal() }
 func TestTheContractHoldsForNamedGroups(t *testing.T) {
 	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
 		tb.Helper()
-		return namedHarness{newHarness(tb, 1, groups...)}
+		return namedHarness{newHarness(tb, "a", groups...)}
 	})
 }
 
 func TestTheContractHoldsForDiscoveredGroups(t *testing.T) {
 	cloudtest.Run(t, func(tb testing.TB, groups ...cloudtest.Group) cloudtest.Harness {
 		tb.Helper()
-		return newHarness(tb, 0, groups...)
+		return newHarness(tb, "", groups...)
 	})
 }

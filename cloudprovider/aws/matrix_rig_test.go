@@ -98,7 +98,7 @@ func (c *impatient) Do(request *http.Request) (*http.Response, error) {
 	if err != nil && errors.Is(context.Cause(ctx), errHangs) {
 		return nil, &url.Error{Op: "Post", URL: request.URL.String(), Err: context.DeadlineExceeded}
 	}
-	return response, err //nolint:wrapcheck // a client must not change what it passes on
+	return response, err
 }
 
 // giveUp ends a call.
