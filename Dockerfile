@@ -7,8 +7,10 @@ RUN go mod download
 COPY . .
 ARG VERSION=unknown
 ARG TARGETOS TARGETARCH
+# Names of clouds, such as "aws"; empty: all of them.
+ARG TAGS=
 RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath \
-    -ldflags "-s -w -X main.version=${VERSION}" -o /cluster-autoscaler ./cmd/cluster-autoscaler
+    -tags "grpcnotrace ${TAGS}" -ldflags "-s -w -X main.version=${VERSION}" -o /cluster-autoscaler ./cmd/cluster-autoscaler
 
 FROM scratch
 WORKDIR /

@@ -56,7 +56,7 @@ func (p *Provider) cut(ctx context.Context, f fresh, numbers []int, keep int) (l
 	if err := p.protect(ctx, f); err != nil {
 		return 0, fmt.Errorf("protecting the machines of node group %s before lowering it: %w", id, err)
 	}
-	p.watchOver(b, decision.Desired)
+	p.watchOver(b, decision.Desired, watchDuration)
 	err = p.setDesired(ctx, f, change{desired: decision.Desired, withdraw: numbers},
 		question{group: id, write: true, asked: len(numbers), room: f.sizes.Missing})
 	if err != nil {
@@ -95,11 +95,16 @@ func (p *Provider) decide(f fresh, seen launches, cut asg.Cut) asg.Decision {
 	return cut.Decide()
 }
 
-// watchOver makes the next refreshes look whether a machine arrived while the desired capacity was being lowered.
-func (p *Provider) watchOver(b *book, desired int) {
+// watchOver makes the looks of the time to come mind whether there are more machines than were known when this desired capacity was written. An older watch
+// lasts as long as it was to.
+func (p *Provider) watchOver(b *book, desired int, last time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b.watch.desired, b.watch.until = desired, p.clock.Now().Add(watchDuration)
+	until := p.clock.Now().Add(last)
+	if b.watch.until.After(until) {
+		until = b.watch.until
+	}
+	b.watch.desired, b.watch.until = desired, until
 }
 
 // opProtect is the operation that keeps AWS from ending machines that work while a group is being lowered.

@@ -42,9 +42,14 @@ func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, e
 	if err != nil {
 		return 0, fmt.Errorf("raising node group %s from %d to %d: %w", g.ID(), f.group.Desired, desired, g.withRoom(ctx, err, delta))
 	}
+	// Somebody may have raised it by more between the look and the write, and then this lowered it: the first look afterwards finds out.
+	p.watchOver(b, desired, raiseWatch)
 	klog.FromContext(ctx).V(1).Info("Raised node group", "nodeGroup", g.ID(), "from", f.group.Desired, "to", desired)
 	return delta, nil
 }
+
+// raiseWatch is how long after a raise the looks mind that it may have been none.
+const raiseWatch = 2 * firstLook
 
 // withRoom completes a refusal for bounds that have changed by the room that there is as of now.
 func (g *NodeGroup) withRoom(ctx context.Context, refusal error, delta int) error {

@@ -387,6 +387,32 @@ func TestWeightedGroups(t *testing.T) {
 	})
 }
 
+// The write cannot say "at least": whoever raises the group between our look and our write loses places by it. The look after the write puts right what a
+// machine stands on.
+func TestARaiseThatLoweredWhatSomebodyElseHadJustRaisedIsPutRightByTheFirstLookAfterIt(t *testing.T) {
+	group := awstest.Group{Name: "w", Max: 20, Desired: 2, Timing: awstest.Timing{ScaleIn: 8 * time.Second}}
+	r := newRig(t, aws.Options{Nodes: []string{"0:20:w"}}, group)
+	r.refresh()
+	remove := r.server.Inject(awstest.Fault{Action: "SetDesiredCapacity", Effect: awstest.Hook{Before: func() {
+		if err := r.server.SetDesired("w", 9); err != nil {
+			t.Error(err)
+		}
+		r.server.Advance() // all seven come at once
+	}}})
+	if granted, err := r.group("w").IncreaseSize(r.ctx(), 1); granted != 1 || err != nil {
+		t.Fatalf("granted %d, %v", granted, err)
+	}
+	remove()
+	alive := len(r.machines("w"))
+	if r.desired("w") != 3 || alive <= 3 {
+		t.Fatalf("desired %d with %d machines, want 3 with more: the write was to be overtaken", r.desired("w"), alive)
+	}
+	r.after(5 * time.Second)
+	if got := r.desired("w"); got != alive {
+		t.Errorf("desired is %d after the first look, want the %d machines that there are", got, alive)
+	}
+}
+
 func withTags(group awstest.Group, pairs ...string) awstest.Group {
 	group.Tags = tags(pairs...)
 	return group

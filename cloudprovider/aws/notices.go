@@ -130,7 +130,7 @@ func costs(operation string) string {
 func (p *Provider) corrected(b *book, from, to int) {
 	p.notices.tell(cloudprovider.Notice{
 		Reason: reasonCorrected, Group: cloudprovider.GroupID(b.name),
-		Message: fmt.Sprintf("a machine arrived while the desired capacity was being lowered; it was raised again from %d to %d", from, to),
+		Message: fmt.Sprintf("there are more machines than were known when the desired capacity was written; it was raised again from %d to %d", from, to),
 	})
 	p.event(cloudprovider.Event{Kind: cloudprovider.EventSizeCorrected, Group: cloudprovider.GroupID(b.name)})
 }

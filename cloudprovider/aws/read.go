@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// fresh enough to write on are answers that AWS was asked for so long ago at most. A cut takes none but its own.
-	freshFor = 5 * time.Second
+	// fresh enough to write on are answers that AWS was asked for so long ago at most: what a plan reads of all its groups together. A cut takes none
+	// but its own.
+	freshFor = time.Second
 	// foreseenFor is for how long the groups that ReadGroups was asked for are read together once one of them has to be read again.
 	foreseenFor = time.Minute
 	// readTogether is how many groups are read in one call at most.
@@ -41,7 +42,7 @@ func (g *NodeGroup) current() *book {
 	return g.book
 }
 
-// ReadState describes the group anew unless that was done within the last five seconds, and blocks for it. What was learnt is in the view from then on, too.
+// ReadState describes the group anew unless that was done within the last second, and blocks for it. What was learnt is in the view from then on, too.
 func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, error) {
 	p, b := g.provider, g.current()
 	ctx, done := p.calls.begin(ctx)
