@@ -26,6 +26,7 @@ type doksServer interface {
 	Pools() []dotest.Pool
 	Nodes(poolID string) []dotest.Node
 	Template(poolID string) *dotest.Template
+	Size(slug string) (dotest.Size, bool)
 	Region() string
 	Version() string
 	Changed() <-chan struct{}
@@ -62,6 +63,15 @@ func (d *DOKS) Machines() ([]Machine, error) {
 	return machines, nil
 }
 
+// Template is what the Node of a pool's next machine will look like: without a name and without all else that only one machine has.
+func (d *DOKS) Template(pool dotest.Pool) (*corev1.Node, error) {
+	m, err := d.machine(pool)
+	if err != nil {
+		return nil, fmt.Errorf("making a template for pool %s: %w", pool.Name, err)
+	}
+	return m.template(), nil
+}
+
 // machine is what all machines of a pool have in common.
 func (d *DOKS) machine(pool dotest.Pool) (Machine, error) {
 	m := Machine{
@@ -79,6 +89,9 @@ func (d *DOKS) machine(pool dotest.Pool) (Machine, error) {
 		return Machine{}, fmt.Errorf("its size %q is not in the catalogue", pool.Size)
 	}
 	m.Size.Architecture = "amd64"
+	if size, ok := d.server.Size(pool.Size); ok {
+		m.Size.DiskGiB = int64(size.DiskGB)
+	}
 	var err error
 	if m.Capacity, err = offered(*template.Capacity); err != nil {
 		return Machine{}, err

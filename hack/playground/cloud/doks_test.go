@@ -73,4 +73,19 @@ func TestTheNodesOfAPoolAreMachinesThatOfferWhatItsTemplateSays(t *testing.T) {
 	if got := node.Status.Allocatable.Cpu().MilliValue(); got != template.Allocatable.CPUMilliCores {
 		t.Errorf("allocatable CPU %d m, want the template's %d m", got, template.Allocatable.CPUMilliCores)
 	}
+	if disk := node.Status.Capacity.StorageEphemeral().String(); disk != "80Gi" {
+		t.Errorf("a disk of %s, want that of the size", disk)
+	}
+	fresh, err := subject.Template(server.Pool("web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &corev1.Node{}
+	next.Labels, next.Spec.Taints = node.Labels, node.Spec.Taints
+	next.Status.Capacity, next.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
+	delete(next.Labels, corev1.LabelHostname)
+	delete(next.Labels, doksNodeID)
+	if diff := cmp.Diff(next, fresh); diff != "" {
+		t.Errorf("template (-want +got):\n%s", diff)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/cluster-autoscaler/cloudprovider/aws/awstest"
+	"example.com/cluster-autoscaler/cloudprovider/digitalocean/dotest"
 	"example.com/cluster-autoscaler/hack/playground/cloud"
 )
 
@@ -37,8 +38,8 @@ type variant struct {
 	Template map[string]any `json:"template"`
 }
 
-// NodeGroupDocuments describes node groups to `cluster-autoscaler simulate`, as an administrator would: the groups of these names that were
-// added to the cluster, all if there are no names. A group is told by its labels and its instance type, so no two of those described may have
+// NodeGroupDocuments describes node groups to `cluster-autoscaler simulate`, as an administrator would: the groups and the pools of these names that
+// were added to the cluster, all if there are no names. A group is told by its labels and its instance type, so no two of those described may have
 // both in common. One that has a node in each of its zones is described without templates: new nodes look like these.
 func (c *Cluster) NodeGroupDocuments(ctx context.Context, names ...string) ([]byte, error) {
 	var all bytes.Buffer
@@ -50,13 +51,56 @@ func (c *Cluster) NodeGroupDocuments(ctx context.Context, names ...string) ([]by
 		if err != nil {
 			return nil, fmt.Errorf("describing node group %s: %w", group.Name, err)
 		}
-		text, err := yaml.Marshal(d)
-		if err != nil {
-			return nil, fmt.Errorf("encoding node group %s: %w", group.Name, err)
+		if err := d.write(&all); err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(&all, "---\n%s", text)
+	}
+	for _, pool := range c.DOKS.Pools() {
+		if len(names) > 0 && !slices.Contains(names, pool.ID) {
+			continue
+		}
+		d, err := c.poolDocument(ctx, pool)
+		if err != nil {
+			return nil, fmt.Errorf("describing node pool %s: %w", pool.ID, err)
+		}
+		if err := d.write(&all); err != nil {
+			return nil, err
+		}
 	}
 	return all.Bytes(), nil
+}
+
+func (d document) write(to *bytes.Buffer) error {
+	text, err := yaml.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("encoding node group %s: %w", d.Metadata.Name, err)
+	}
+	fmt.Fprintf(to, "---\n%s", text)
+	return nil
+}
+
+// newDocument describes a group whose nodes have these labels, without templates.
+func newDocument(name string, least, most int, selector map[string]string) document {
+	d := document{TypeMeta: metav1.TypeMeta{APIVersion: "scenario.cluster-autoscaler/v1", Kind: "NodeGroup"}}
+	d.Metadata.Name = name
+	d.Spec = documentSpec{MinSize: least, MaxSize: most, NodeSelector: selector}
+	return d
+}
+
+// poolDocument describes a pool of DOKS, which has no zones.
+func (c *Cluster) poolDocument(ctx context.Context, pool dotest.Pool) (document, error) {
+	selector := map[string]string{"doks.digitalocean.com/node-pool-id": pool.ID}
+	d := newDocument(pool.ID, pool.Min, pool.Max, selector)
+	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selector).String(), Limit: 1})
+	if err != nil || len(nodes.Items) > 0 {
+		return d, err
+	}
+	node, err := cloud.NewDOKS(c.DOKS).Template(pool)
+	if err != nil {
+		return d, err
+	}
+	d.Spec.Variants = []variant{{Template: templateOf(node)}}
+	return d, nil
 }
 
 func (c *Cluster) document(ctx context.Context, group awstest.Group) (document, error) {
@@ -69,9 +113,7 @@ func (c *Cluster) document(ctx context.Context, group awstest.Group) (document, 
 			selector[key] = tag.Value
 		}
 	}
-	d := document{TypeMeta: metav1.TypeMeta{APIVersion: "scenario.cluster-autoscaler/v1", Kind: "NodeGroup"}}
-	d.Metadata.Name = group.Name
-	d.Spec = documentSpec{MinSize: group.Min, MaxSize: group.Max, NodeSelector: selector}
+	d := newDocument(group.Name, group.Min, group.Max, selector)
 	seen, err := c.zonesOf(ctx, selector)
 	if err != nil {
 		return d, err
