@@ -224,7 +224,7 @@ func (s *schedule) in() scaledown.In {
 	defer mover.Close()
 	for _, p := range coming {
 		p.Spec.NodeName = ""
-		if _, _, err := mover.Place(silent(s.t), p, "", 0); err != nil {
+		if _, _, err := mover.Place(silent(s.t), simulator.Resident{Pod: p}, "", 0); err != nil {
 			s.t.Fatal(err)
 		}
 	}
