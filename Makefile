@@ -46,6 +46,10 @@ build: ## Build the autoscaler into bin/
 	@mkdir -p $(BIN)
 	$(GO) build -tags 'grpcnotrace $(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)/cluster-autoscaler ./cmd/cluster-autoscaler
 
+.PHONY: smoke-clouds
+smoke-clouds: ## Build the binaries of single clouds and try each
+	BIN=$(BIN) hack/smoke-clouds.sh
+
 .PHONY: playground-build
 playground-build:
 	@mkdir -p $(BIN)

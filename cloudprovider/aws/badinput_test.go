@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,7 +234,7 @@ func (r *rig) raised(name string) int {
 func TestAClockThatJumpsStopsNothing(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"back by an hour": -time.Hour, "back by a month": -30 * 24 * time.Hour, "on by an hour": time.Hour, "on by a month": 30 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			var wrong time.Duration
+			var wrong atomic.Int64
 			server, clock := newStandIn(t)
 			r := &rig{t: t, clock: clock, server: server, observed: &observed{}}
 			r.add(awstest.Group{Name: "a", Max: 9, Desired: 3, Timing: awstest.Timing{Request: 20 * time.Second, Retry: time.Hour}})
@@ -248,7 +249,7 @@ func TestAClockThatJumpsStopsNothing(t *testing.T) {
 			if got := r.raised("a"); got != 4 {
 				t.Fatalf("desired %d", got)
 			}
-			wrong = jump
+			wrong.Store(int64(jump))
 			r.server.PutLaunchTemplate(awstest.LaunchTemplate{Name: "workers", Versions: []awstest.LaunchTemplateVersion{{InstanceType: "m5.xlarge"}}})
 			r.server.SetStock(awstest.StockRule{Group: "a", Left: 0})
 			if err := r.server.SetDesired("b", 2); err != nil {

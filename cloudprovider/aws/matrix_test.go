@@ -189,13 +189,14 @@ func (s *stage) shown() string {
 	if !ok {
 		return "not in the view"
 	}
-	text := fmt.Sprintf("target %d", group.State().Target)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("target %d", group.State().Target))
 	for _, e := range s.provider.GroupErrors() {
 		if e.Group == "bad" {
-			text += ", set aside: " + kind(e.Err)
+			text.WriteString(", set aside: " + kind(e.Err))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // grows raises the group "bad" from 3.

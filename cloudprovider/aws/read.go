@@ -165,7 +165,7 @@ func (p *Provider) join(ctx context.Context, b *book) (*inquiry, error) {
 			return nil, fmt.Errorf("waiting for the description of node group %s: %w", b.name, context.Cause(ctx))
 		}
 		if !r.ended || ctx.Err() != nil {
-			return r, nil
+			return r, nil //nolint:nilerr // what went wrong stands in the inquiry
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (p *Provider) refreshAll(ctx context.Context) {
 		return
 	}
 	p.event(cloudprovider.Event{Kind: cloudprovider.EventRefreshed, Code: codeOf(s.err), At: began, Duration: took})
-	p.succeeded(ctx, began, s)
+	p.succeeded(ctx, s)
 	p.schedule.reads = p.traffic.total() - before
 	p.fill(ctx, s)
 	p.mu.Lock()
@@ -119,7 +119,7 @@ func codeOf(err error) string {
 }
 
 // succeeded plans the next full refresh; one that lacks a part comes sooner.
-func (p *Provider) succeeded(ctx context.Context, began time.Time, s *sweep) {
+func (p *Provider) succeeded(ctx context.Context, s *sweep) {
 	before := p.schedule
 	p.schedule = schedule{told: before.told}
 	if s.err != nil {

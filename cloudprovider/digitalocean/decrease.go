@@ -125,7 +125,7 @@ func (p *Provider) lookAfter(ctx context.Context, b *book, node string, failure 
 	asked := p.moment()
 	after, err := p.api.Pool(ctx, b.id)
 	if failure.Class == doapi.NotFound && err != nil {
-		return nil // the node or its pool: it is gone either way
+		return nil //nolint:nilerr // the node or its pool: it is gone either way
 	}
 	if err != nil {
 		if failure.Ambiguous() {

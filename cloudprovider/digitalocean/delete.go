@@ -128,7 +128,7 @@ func (p *Provider) resolve(f fresh, refs []cloudprovider.NodeRef) []target {
 // name, which another node may have taken over. Call with mu held.
 func (p *Provider) find(f fresh, ref cloudprovider.NodeRef) target {
 	b := f.book
-	if pool, _, ok := placeOf(ref.ProviderID); ok {
+	if pool, ok := placeOf(ref.ProviderID); ok {
 		if pool != b.id {
 			return target{err: fmt.Errorf("%s is a place of pool %s, not of %s", ref.ProviderID, pool, b.id)}
 		}

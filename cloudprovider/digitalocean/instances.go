@@ -111,15 +111,15 @@ func oddState(node doapi.Node) string {
 }
 
 // placeOf takes a placeholder's id apart.
-func placeOf(providerID string) (pool string, number int, ok bool) {
+func placeOf(providerID string) (pool string, ok bool) {
 	rest, ok := strings.CutPrefix(providerID, prefixPlaceholder)
 	if !ok {
-		return "", 0, false
+		return "", false
 	}
 	cut := strings.LastIndex(rest, "-")
 	if cut < 0 {
-		return "", 0, false
+		return "", false
 	}
-	number, err := strconv.Atoi(rest[cut+1:])
-	return rest[:cut], number, err == nil
+	_, err := strconv.Atoi(rest[cut+1:])
+	return rest[:cut], err == nil
 }

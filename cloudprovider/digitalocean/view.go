@@ -152,7 +152,7 @@ func (v *view) groupOf(node *corev1.Node) cloudprovider.GroupID {
 		return ""
 	}
 	group := cloudprovider.GroupID(node.Labels[template.LabelPoolID])
-	if pool, _, ok := placeOf(id); ok {
+	if pool, ok := placeOf(id); ok {
 		group = cloudprovider.GroupID(pool)
 	}
 	if v.byID[group] == nil {

@@ -54,11 +54,11 @@ func TestTheCloudConfigIsReadOrRefusedWithOneClearLine(t *testing.T) {
 			}),
 		},
 		"plain text over a network": {
-			content: "address: cloud.example.com:8086\nkey: k.pem\nadress: typo",
+			content: "address: cloud.example.com:8086\nkey: k.pem\nserver: typo",
 			want: with(func(c *externalgrpc.Config) {
 				c.Address, c.Host, c.Key = "cloud.example.com:8086", "cloud.example.com", "k.pem"
 				c.Warnings = []string{
-					`key "adress" is not known; known are address, cacert, cert, grpc_mutation_timeout, grpc_timeout, key`,
+					`key "server" is not known; known are address, cacert, cert, grpc_mutation_timeout, grpc_timeout, key`,
 					`key "k.pem" is not used, because there is no cert`,
 					"the connection to cloud.example.com:8086 is neither encrypted nor authenticated: give cert, key and cacert, or cacert alone",
 				}

@@ -131,7 +131,7 @@ func TestConnectionsAreEncryptedAsTheCloudConfigSays(t *testing.T) {
 			if test.part != "" {
 				limit = "3s" // the first Refresh waits for the server as long as it may
 			}
-			p := connect(t, "", externalgrpc.Options{CloudConfig: []byte(fmt.Sprintf("address: %s\ngrpc_timeout: %s\n%s", address, limit, test.config))})
+			p := connect(t, "", externalgrpc.Options{CloudConfig: fmt.Appendf(nil, "address: %s\ngrpc_timeout: %s\n%s", address, limit, test.config)})
 			err := p.Refresh(testContext(t))
 			if test.part == "" {
 				if err != nil {
@@ -186,7 +186,7 @@ func TestRenewedCertificatesAreUsedFromTheNextConnectionOn(t *testing.T) {
 	s := oneGroup("a", 0, 3, 1)
 	first := serve(t, "127.0.0.1:0", s, before.server("localhost", tls.RequireAndVerifyClientCert))
 	address := strings.Replace(first.address, "127.0.0.1", "localhost", 1)
-	p := connect(t, "", externalgrpc.Options{CloudConfig: []byte(fmt.Sprintf("address: %s\ngrpc_timeout: 1m\ncert: %s\nkey: %s\ncacert: %s\n", address, cert, key, ca))})
+	p := connect(t, "", externalgrpc.Options{CloudConfig: fmt.Appendf(nil, "address: %s\ngrpc_timeout: 1m\ncert: %s\nkey: %s\ncacert: %s\n", address, cert, key, ca)})
 	if err := p.Refresh(testContext(t)); err != nil {
 		t.Fatal(err)
 	}

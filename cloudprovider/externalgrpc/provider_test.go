@@ -91,11 +91,12 @@ func TestStatesAndErrorsOfInstancesAreRead(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 func TestOptionsOfAGroupAreThoseOfTheServerAndADurationLeftOutIsThatOfTheFlags(t *testing.T) {
 	flags := cloudprovider.OptionOverrides{
-		ScaleDownUtilizationThreshold: ptr(0.5), ScaleDownGPUUtilizationThreshold: ptr(0.6), ScaleDownUnneededTime: ptr(10 * time.Minute),
+		ScaleDownUtilizationThreshold: new(0.5), ScaleDownGPUUtilizationThreshold: new(0.6), ScaleDownUnneededTime: ptr(10 * time.Minute),
 		ScaleDownUnreadyTime: ptr(20 * time.Minute), MaxNodeProvisionTime: ptr(15 * time.Minute), MaxNodeStartupTime: ptr(16 * time.Minute),
 	}
 	// What the server of a release before 1.33 sends: no bools, durations in the old form, nothing of what came later.
@@ -103,7 +104,7 @@ func TestOptionsOfAGroupAreThoseOfTheServerAndADurationLeftOutIsThatOfTheFlags(t
 		ScaleDownUtilizationThreshold: 0.3, ScaleDownUnneededTime: &protocol.OldDuration{Nanoseconds: int64(time.Hour)},
 		MaxNodeProvisionTime: &protocol.OldDuration{},
 	}
-	no := ptr(false)
+	no := new(false)
 	tests := map[string]struct {
 		answer *protocol.NodeGroupAutoscalingOptions
 		want   cloudprovider.OptionOverrides
@@ -117,22 +118,22 @@ func TestOptionsOfAGroupAreThoseOfTheServerAndADurationLeftOutIsThatOfTheFlags(t
 				MaxNodeStartupDuration: durationpb.New(4 * time.Minute), AllowNonAtomicScaleUpToMax: true,
 			},
 			want: cloudprovider.OptionOverrides{
-				ScaleDownUtilizationThreshold: ptr(0.1), ScaleDownGPUUtilizationThreshold: ptr(0.2), ZeroOrMaxNodeScaling: ptr(true),
-				IgnoreDaemonSetsUtilization: ptr(true), ScaleDownUnneededTime: ptr(time.Minute), ScaleDownUnreadyTime: ptr(time.Duration(0)),
-				MaxNodeProvisionTime: ptr(3 * time.Minute), MaxNodeStartupTime: ptr(4 * time.Minute), AllowNonAtomicScaleUpToMax: ptr(true),
+				ScaleDownUtilizationThreshold: new(0.1), ScaleDownGPUUtilizationThreshold: new(0.2), ZeroOrMaxNodeScaling: new(true),
+				IgnoreDaemonSetsUtilization: new(true), ScaleDownUnneededTime: ptr(time.Minute), ScaleDownUnreadyTime: ptr(time.Duration(0)),
+				MaxNodeProvisionTime: ptr(3 * time.Minute), MaxNodeStartupTime: ptr(4 * time.Minute), AllowNonAtomicScaleUpToMax: new(true),
 			},
 		},
 		"those of an old server": {
 			answer: old,
 			want: cloudprovider.OptionOverrides{
-				ScaleDownUtilizationThreshold: ptr(0.3), ScaleDownGPUUtilizationThreshold: ptr(0.0), ScaleDownUnneededTime: ptr(time.Hour),
+				ScaleDownUtilizationThreshold: new(0.3), ScaleDownGPUUtilizationThreshold: new(0.0), ScaleDownUnneededTime: ptr(time.Hour),
 				ZeroOrMaxNodeScaling: no, IgnoreDaemonSetsUtilization: no, AllowNonAtomicScaleUpToMax: no,
 			},
 		},
 		"less than no time": {
 			answer: &protocol.NodeGroupAutoscalingOptions{MaxNodeProvisionDuration: durationpb.New(-time.Minute), ScaleDownUnneededDuration: durationpb.New(-1)},
 			want: cloudprovider.OptionOverrides{
-				ScaleDownUtilizationThreshold: ptr(0.0), ScaleDownGPUUtilizationThreshold: ptr(0.0), ZeroOrMaxNodeScaling: no,
+				ScaleDownUtilizationThreshold: new(0.0), ScaleDownGPUUtilizationThreshold: new(0.0), ZeroOrMaxNodeScaling: no,
 				IgnoreDaemonSetsUtilization: no, AllowNonAtomicScaleUpToMax: no,
 			},
 		},
@@ -405,11 +406,11 @@ func TestADeletionThatFailsInPartTellsWhichNodesAreGoing(t *testing.T) {
 
 func TestAnAnswerThatTakesTooLongIsTransientAndMayHaveBeenCarriedOut(t *testing.T) {
 	s := oneGroup("a", 0, 9, 2)
-	p := connect(t, "", externalgrpc.Options{CloudConfig: []byte(fmt.Sprintf("address: %q\ngrpc_timeout: 1m\n", listen(t, s, nil)))})
+	p := connect(t, "", externalgrpc.Options{CloudConfig: fmt.Appendf(nil, "address: %q\ngrpc_timeout: 1m\n", listen(t, s, nil))})
 	if err := p.Refresh(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	hasty := connect(t, "", externalgrpc.Options{CloudConfig: []byte(fmt.Sprintf("address: %q\ngrpc_timeout: 100ms\ngrpc_mutation_timeout: 100ms\n", listen(t, s, nil)))})
+	hasty := connect(t, "", externalgrpc.Options{CloudConfig: fmt.Appendf(nil, "address: %q\ngrpc_timeout: 100ms\ngrpc_mutation_timeout: 100ms\n", listen(t, s, nil))})
 	s.change(func() { s.slow = map[string]bool{"Refresh": true} })
 	err := hasty.Refresh(testContext(t))
 	if e, ok := errors.AsType[*cloudprovider.TransientError](err); !ok || e.OutcomeUnknown {

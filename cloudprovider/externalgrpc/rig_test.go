@@ -43,7 +43,7 @@ type running struct {
 
 func serve(tb testing.TB, address string, server protocol.CloudProviderServer, creds credentials.TransportCredentials) running {
 	tb.Helper()
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", address)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func serve(tb testing.TB, address string, server protocol.CloudProviderServer, c
 func connect(tb testing.TB, address string, options externalgrpc.Options) *externalgrpc.Provider {
 	tb.Helper()
 	if options.CloudConfig == nil {
-		options.CloudConfig = []byte(fmt.Sprintf("address: %q\ngrpc_timeout: 1m\n", address))
+		options.CloudConfig = fmt.Appendf(nil, "address: %q\ngrpc_timeout: 1m\n", address)
 	}
 	if options.Clock == nil {
 		options.Clock = clocktesting.NewFakePassiveClock(eight)

@@ -2,6 +2,7 @@ package externalgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +18,6 @@ const templateLife = 10 * time.Minute
 // template is what a fresh node of a group looks like, as the server said last.
 type template struct {
 	node        *corev1.Node // nil: the server has none
-	err         error
 	until       time.Time // zero: not asked
 	description string
 }
@@ -39,7 +39,7 @@ func (g *NodeGroup) Templates(ctx context.Context) ([]cloudprovider.TemplateVari
 	p.mu.Unlock()
 	if !p.clock.Now().Before(known.until) {
 		node, err := p.readTemplate(ctx, b.id)
-		if err != nil {
+		if err != nil && !errors.Is(err, cloudprovider.ErrNoTemplate) {
 			return nil, err
 		}
 		known.node, known.until = node, p.clock.Now().Add(templateLife)
@@ -55,7 +55,7 @@ func (g *NodeGroup) Templates(ctx context.Context) ([]cloudprovider.TemplateVari
 	return []cloudprovider.TemplateVariant{{Key: string(b.id), Node: known.node.DeepCopy(), Promise: cloudprovider.PromiseCertain}}, nil
 }
 
-// readTemplate asks for the template. A nil node without an error: there is none.
+// readTemplate asks for the template. ErrNoTemplate: there is none.
 func (p *Provider) readTemplate(ctx context.Context, id cloudprovider.GroupID) (*corev1.Node, error) {
 	var answer *protocol.NodeGroupTemplateNodeInfoResponse
 	err := p.call(ctx, p.config.Timeout, func(ctx context.Context) (err error) {
@@ -63,7 +63,7 @@ func (p *Provider) readTemplate(ctx context.Context, id cloudprovider.GroupID) (
 		return err
 	})
 	if unimplemented(err) {
-		return nil, nil
+		return nil, cloudprovider.ErrNoTemplate
 	}
 	if err != nil {
 		return nil, fmt.Errorf("asking for the template of node group %s: %w", id, translate(err, question{group: id}))
@@ -73,7 +73,7 @@ func (p *Provider) readTemplate(ctx context.Context, id cloudprovider.GroupID) (
 		bytes = answer.GetNodeInfo()
 	}
 	if len(bytes) == 0 {
-		return nil, nil
+		return nil, cloudprovider.ErrNoTemplate
 	}
 	node := &corev1.Node{}
 	if err := node.Unmarshal(bytes); err != nil {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := imagine(o.config)
+	cloud, err := imagine(ctx, o.config)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Minute, PermitWithoutStream: true}))
 	protocol.RegisterCloudProviderServer(server, serving.New(cloud))
 	context.AfterFunc(ctx, server.GracefulStop)
-	fmt.Fprintf(out, "serving %d node groups on %s\n", len(cloud.NodeGroups()), listener.Addr())
+	_, _ = fmt.Fprintf(out, "serving %d node groups on %s\n", len(cloud.NodeGroups()), listener.Addr())
 	if err := server.Serve(listener); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
@@ -148,7 +149,7 @@ type group struct {
 const podsPerNode = 110
 
 // imagine makes the cloud that the file describes.
-func imagine(path string) (*simulated.Cloud, error) {
+func imagine(ctx context.Context, path string) (*simulated.Cloud, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--cloud-config=%q: want a readable YAML file with nodeGroups: %w", path, err)
@@ -165,16 +166,14 @@ func imagine(path string) (*simulated.Cloud, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--cloud-config=%q: %w", path, err)
 	}
-	return cloud, cloud.Refresh(context.Background())
+	return cloud, cloud.Refresh(ctx)
 }
 
 func (g group) simulated() simulated.Group {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: g.CPU, corev1.ResourceMemory: g.Memory, corev1.ResourcePods: *resource.NewQuantity(podsPerNode, resource.DecimalSI),
 	}
-	for name, quantity := range g.Resources {
-		capacity[name] = quantity
-	}
+	maps.Copy(capacity, g.Resources)
 	launch := time.Duration(g.LaunchSeconds) * time.Second
 	return simulated.Group{
 		ID: cloudprovider.GroupID(g.ID), Min: g.MinSize, Max: g.MaxSize, Target: g.TargetSize, PricePerHour: g.PricePerHour,

@@ -18,7 +18,7 @@ import (
 
 func TestTheImaginaryCloudIsDrivenFromAnotherProcess(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestTheImaginaryCloudIsDrivenFromAnotherProcess(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- run(ctx, []string{"--cloud-config=groups.yaml", "--address=" + address}, io.Discard) }()
 	p, err := externalgrpc.New(ctx, externalgrpc.Options{
-		CloudConfig: []byte(fmt.Sprintf("address: %s\ngrpc_timeout: 1m\n", address)), Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+		CloudConfig: fmt.Appendf(nil, "address: %s\ngrpc_timeout: 1m\n", address), Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func documents(t *testing.T, path string) map[string][]byte {
 		t.Fatal(err)
 	}
 	found := map[string][]byte{}
-	for _, document := range strings.Split(string(text), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var head struct{ Kind string }
 		if err := yaml.Unmarshal([]byte(document), &head); err != nil || head.Kind == "" {
 			t.Fatalf("%s: kind %q, %v", path, head.Kind, err)
@@ -135,14 +135,14 @@ func TestTheSymptomsOfTheDocumentAreToldByTheCode(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(text), "## Troubleshooting")
 	checked := 0
-	for _, row := range strings.Split(table, "\n") {
+	for row := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(row, "|")
 		if len(cells) < 3 {
 			continue
 		}
 		quoted := strings.Split(cells[1], "`")
 		for i := 1; i < len(quoted); i += 2 {
-			for _, piece := range strings.Split(quoted[i], "…") {
+			for piece := range strings.SplitSeq(quoted[i], "…") {
 				if piece = strings.Trim(piece, " :"); len(piece) < 8 || strings.HasPrefix(piece, "--") {
 					continue
 				}

@@ -78,6 +78,7 @@ func (f LaunchFailure) message(p placement) string {
 		return fmt.Sprintf("The image id '[%s]' does not exist.", p.image) + launchingFailed
 	case SubnetGone:
 		return fmt.Sprintf("The subnet ID '%s' does not exist.", p.subnet) + launchingFailed
+	default: // the text is the same wherever the launch was to be
 	}
 	if text, ok := spotTexts()[f]; ok {
 		return couldNotLaunchSpot + text + launchingFailed

@@ -40,12 +40,13 @@ func clusterRoute(method string, parts []string) route {
 		}
 		return ""
 	}
-	shape := method
+	var shape strings.Builder
+	shape.WriteString(method)
 	for i, part := range parts {
 		if i%2 == 1 {
 			part = "*"
 		}
-		shape += " " + part
+		shape.WriteString(" " + part)
 	}
 	read := func(operation string, h handler) route {
 		return route{operation: operation, pool: at(1), scope: ScopeKubernetesRead, handle: h}
@@ -53,7 +54,7 @@ func clusterRoute(method string, parts []string) route {
 	write := func(operation string, h handler) route {
 		return route{operation: operation, pool: at(1), node: at(3), scope: ScopeKubernetesUpdate, write: true, handle: h}
 	}
-	switch shape {
+	switch shape.String() {
 	case "GET":
 		return read(GetCluster, cluster)
 	case "GET status_messages":

@@ -377,12 +377,12 @@ func TestTheLimitsSlide(t *testing.T) {
 		return response, status(err)
 	}
 	response, _ := list()
-	if response.Rate.Limit != 5 || response.Rate.Remaining != 4 || !response.Rate.Reset.Equal(godo.Timestamp{Time: noon.Add(time.Hour)}) {
+	if response.Limit != 5 || response.Remaining != 4 || !response.Reset.Equal(godo.Timestamp{Time: noon.Add(time.Hour)}) {
 		t.Errorf("rate %+v", response.Rate)
 	}
 	list()
-	if response, got := list(); got != 429 || response.Header.Get("retry-after") != "60" || response.Rate.Remaining != 0 {
-		t.Errorf("the third in a minute: %d, retry-after %q, remaining %d; want 429, 60, 0", got, response.Header.Get("retry-after"), response.Rate.Remaining)
+	if response, got := list(); got != 429 || response.Header.Get("retry-after") != "60" || response.Remaining != 0 {
+		t.Errorf("the third in a minute: %d, retry-after %q, remaining %d; want 429, 60, 0", got, response.Header.Get("retry-after"), response.Remaining)
 	}
 	for range 2 {
 		r.clock.Step(time.Minute)

@@ -87,7 +87,7 @@ func (c *Client) Template(ctx context.Context, ref asg.TemplateRef) (launch.Temp
 	in.ResolveAlias = aws.Bool(true)
 	resolved, err := c.templateVersion(ctx, &in)
 	if err != nil || strings.HasPrefix(resolved.ImageID, "resolve:") {
-		return t, nil //nolint:nilerr // see above
+		return t, nil
 	}
 	resolved.Aliased = true
 	return resolved, nil

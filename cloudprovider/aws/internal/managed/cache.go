@@ -3,6 +3,7 @@ package managed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/fnv"
 	"reflect"
 	"slices"
@@ -90,11 +91,11 @@ func (c *Cache) Fill(ctx context.Context, wanted []Wanted, keep bool) {
 	for _, w := range due {
 		group.Go(func() error {
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // what is not asked for now is asked for the next time
 			}
 			d, err := c.source.NodeGroup(ctx, w.Key)
 			if ctx.Err() != nil && err != nil {
-				return nil // it was given up, which says nothing about the node group
+				return nil //nolint:nilerr // it was given up, which says nothing about the node group
 			}
 			c.enter(w, d, err)
 			if faults.Passing(err) {
@@ -169,7 +170,7 @@ func (c *Cache) enter(w Wanted, d Description, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[w.Key]
-	if !same(e.err, err) || err == nil && !(e.known && reflect.DeepEqual(e.description, d)) {
+	if !same(e.err, err) || err == nil && (!e.known || !reflect.DeepEqual(e.description, d)) {
 		c.changes++
 	}
 	e.asked++
@@ -192,7 +193,7 @@ func (c *Cache) enter(w Wanted, d Description, err error) {
 
 func same(a, b error) bool {
 	if a == nil || b == nil {
-		return a == b
+		return errors.Is(a, b)
 	}
 	return a.Error() == b.Error()
 }

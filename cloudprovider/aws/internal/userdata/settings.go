@@ -72,7 +72,7 @@ type nodeConfig struct {
 }
 
 func (s *Settings) readNodeConfig(text string) {
-	for _, document := range strings.Split("\n"+text, "\n---") {
+	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var config nodeConfig
 		if err := yaml.Unmarshal([]byte(document), &config); err != nil || config.Kind != "NodeConfig" {
 			continue
@@ -101,7 +101,7 @@ func (s *Settings) limit(pods int) {
 }
 
 // maxPodsFlag is kubelet's flag, in any quotes. bootstrap.sh hands it on.
-var maxPodsFlag = regexp.MustCompile(`--max-pods[= ]["']?(\d{1,5})`) //nolint:gochecknoglobals // compiled once, never changed
+var maxPodsFlag = regexp.MustCompile(`--max-pods[= ]["']?(\d{1,5})`)
 
 func (s *Settings) readFlags(text string) {
 	for _, found := range maxPodsFlag.FindAllStringSubmatch(text, -1) {
@@ -110,7 +110,7 @@ func (s *Settings) readFlags(text string) {
 }
 
 // localDisksFlag is bootstrap.sh's way to say how to use the instance store.
-var localDisksFlag = regexp.MustCompile(`--local-disks[= ]["']?(\w+)`) //nolint:gochecknoglobals // compiled once, never changed
+var localDisksFlag = regexp.MustCompile(`--local-disks[= ]["']?(\w+)`)
 
 // readScript reads the arguments of EKS' set-up scripts for Linux and Windows.
 func (s *Settings) readScript(text string) {
