@@ -200,10 +200,13 @@ func RefOfInstance(instance Instance) NodeRef {
 	return NodeRef{Name: instance.ID, ProviderID: instance.ID}
 }
 
-// DeleteOutcome is what became of one node of a DeleteNodes call; Err nil: it ends, or was gone already.
+// DeleteOutcome is what became of one node of a DeleteNodes call. With Err nil and Kept empty it ends, or was gone already.
 type DeleteOutcome struct {
 	Node NodeRef
 	Err  error
+	// Kept says why the place of a machine that never came was left alone for now, which is no failure: it may still be filled, or the group's minimum
+	// holds it. Asking again later may do.
+	Kept string
 }
 
 // GroupError says that one group could not be described, why, and since when.

@@ -137,7 +137,7 @@ func (t *Teller) measureScaleDown(r report.Report) {
 			continue
 		}
 		for _, o := range outcome.Outcomes {
-			if o.Err == nil {
+			if o.Err == nil && o.Kept == "" {
 				removed++
 			}
 		}

@@ -159,6 +159,10 @@ func (t *Teller) logRepair(outcome report.RepairOutcome) {
 			t.logger.Error(o.Err, "Cannot end machine", "repair", outcome.Kind, "nodeGroup", outcome.Group, "node", o.Node.Name)
 			continue
 		}
+		if o.Kept != "" {
+			t.logger.V(verboseDecision).Info("Left a place alone", "repair", outcome.Kind, "nodeGroup", outcome.Group, "node", o.Node.Name, "reason", o.Kept)
+			continue
+		}
 		t.logger.Info("Ended machine", "repair", outcome.Kind, "nodeGroup", outcome.Group, "node", o.Node.Name, "after", outcome.Age)
 	}
 	switch {

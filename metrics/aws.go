@@ -28,7 +28,7 @@ func newAmazon() amazon {
 		}),
 		refreshed:   gauge("aws_last_successful_refresh_timestamp_seconds", "Unix time in seconds at which all Auto Scaling groups were last read completely."),
 		failures:    counterVec("aws_launch_failures_total", "Number of machines that failed to launch, by the reason that AWS gives.", "node_group", "code"),
-		corrections: counterVec("aws_desired_corrections_total", "Number of desired capacities that were raised again because a machine arrived while they were lowered.", "node_group"),
+		corrections: counterVec("aws_desired_corrections_total", "Number of desired capacities that were raised again because there were more machines than were known when they were written.", "node_group"),
 		groups:      newAWSGroups(),
 	}
 }

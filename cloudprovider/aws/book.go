@@ -163,7 +163,25 @@ func (p *Provider) measure(b *book, group asg.Group) (asg.Sizes, error) {
 	if err != nil {
 		return asg.Sizes{}, err
 	}
+	if counted := group.Unit != "" && group.Unit != "units"; counted && len(group.Launch.Types()) == 0 { // requirements tell the types
+		group.Candidates = p.candidates(group.Launch)
+	}
 	return group.Measure(lowest, highest, p.weigher(group.Unit))
+}
+
+// candidates are the instance types that a group may start, as far as they are known.
+func (p *Provider) candidates(l asg.Launch) []string {
+	facts, err := p.launches.Facts(l)
+	if err != nil {
+		return nil
+	}
+	var types []string
+	for _, choice := range facts.Choices {
+		if choice.Type != "" {
+			types = append(types, choice.Type)
+		}
+	}
+	return types
 }
 
 // weigher tells how many units an instance type counts in groups that count vCPUs or MiB.

@@ -270,7 +270,7 @@ func TestPlacesOfTheMinimumStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ok"}, outcomes(got)); diff != "" {
+	if diff := cmp.Diff([]string{"kept"}, outcomes(got)); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if state := r.state("a"); len(r.writes()) != 0 || shape(state) != "running place-0" {

@@ -66,16 +66,35 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	if err != nil {
 		return nil, err
 	}
-	failures := plan.refused
+	failures, kept := plan.refused, map[string]string{}
 	if len(plan.places) > 0 {
-		if _, err := p.cut(ctx, f, plan.places, plan.units); err != nil {
-			for _, number := range plan.places {
-				failures[providerid.Parse(providerid.OfPlaceholder("", b.name, number)).Name] = err
+		lowered, err := p.cut(ctx, f, plan.places, plan.units)
+		for i, number := range plan.places {
+			name := providerid.Parse(providerid.OfPlaceholder("", b.name, number)).Name
+			switch {
+			case err != nil:
+				failures[name] = err
+			case i >= lowered && p.still(b, number):
+				kept[name] = keptPlace
 			}
 		}
 	}
 	maps.Copy(failures, p.terminate(ctx, b, plan, m))
-	return outcomesOf(nodes, ids, failures), nil
+	outcomes := outcomesOf(nodes, ids, failures)
+	for i := range outcomes {
+		outcomes[i].Kept = kept[ids[i].Name]
+	}
+	return outcomes, nil
+}
+
+// keptPlace is why a place is left alone.
+const keptPlace = "a machine may still come for it, or the minimum of the Auto Scaling group holds it"
+
+// still tells whether a place is waited for.
+func (p *Provider) still(b *book, number int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(b.ledger.Open(), func(place placeholders.Place) bool { return place.Number == number })
 }
 
 // readFor reads the group for a deletion, anew where places of machines that never came are to be withdrawn.

@@ -236,7 +236,7 @@ func TestOneGroupThatCannotBeUsedLeavesTheOthersAlone(t *testing.T) {
 	r := newRig(t, aws.Options{AutoDiscovery: []string{"asg:tag=x"}},
 		awstest.Group{Name: "good", Max: 5, Desired: 1, Tags: tags("x")},
 		awstest.Group{Name: "operated", Max: 5, Desired: 1, Tags: tags("x"), Operator: "eks.amazonaws.com"},
-		awstest.Group{Name: "units", Max: 64, Desired: 8, Tags: tags("x"), DesiredCapacityType: "vcpu"},
+		awstest.Group{Name: "units", Max: 64, Tags: tags("x"), DesiredCapacityType: "vcpu", LaunchTemplate: &awstest.LaunchTemplateRef{Name: "gone"}},
 		awstest.Group{Name: "suspended", Max: 5, Desired: 1, Tags: tags("x"), SuspendedProcesses: []awstest.Process{awstest.ProcessLaunch}},
 	)
 	r.refresh()
@@ -245,7 +245,7 @@ func TestOneGroupThatCannotBeUsedLeavesTheOthersAlone(t *testing.T) {
 	}
 	want := []string{
 		`operated: node group "operated" cannot be used until an operator acts: AWS lets only eks.amazonaws.com change it: leave it out of --nodes or take the discovery tags off`,
-		`units: node group "units" cannot be used until an operator acts: the group counts its size in vcpu and its policy names no instance types to convert that to machines`,
+		`units: node group "units" cannot be used until an operator acts: the group counts its size in vcpu and which instance types it may start, to convert that to machines, is not known`,
 	}
 	if diff := cmp.Diff(want, r.errs()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

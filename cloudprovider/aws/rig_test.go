@@ -301,11 +301,14 @@ func refs(instances ...awstest.Instance) []cloudprovider.NodeRef {
 	return list
 }
 
-// outcomes renders the outcomes of a deletion: "ok" or the error's type.
+// outcomes renders the outcomes of a deletion: "ok", "kept" or the error's type.
 func outcomes(list []cloudprovider.DeleteOutcome) []string {
 	var texts []string
 	for _, o := range list {
 		text := "ok"
+		if o.Kept != "" {
+			text = "kept"
+		}
 		if o.Err != nil {
 			text = kind(o.Err)
 		}

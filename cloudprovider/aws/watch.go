@@ -322,7 +322,10 @@ func (p *Provider) noteArrivals(before, after asg.Group) {
 
 // shortagesOf are the machines of a group that AWS is known to have none of, by what any group has met. Call with mu held.
 func (p *Provider) shortagesOf(b *book) []cloudprovider.Shortage {
-	spot, known := marketOf(b.group.Launch)
+	if p.short.Empty() {
+		return nil
+	}
+	spot, known := p.marketOf(b.group.Launch)
 	types := b.group.Launch.Types()
 	if only := p.onlyType(b); len(types) == 0 && only != "" {
 		types = []string{only}
@@ -343,9 +346,15 @@ func (p *Provider) shortagesOf(b *book) []cloudprovider.Shortage {
 }
 
 // marketOf tells in which market a group buys; known is false where it buys in both.
-func marketOf(l asg.Launch) (spot, known bool) {
+func (p *Provider) marketOf(l asg.Launch) (spot, known bool) {
 	switch d := l.Distribution; {
-	case d == nil, d.OnDemandPercentage >= 100:
+	case d == nil:
+		facts, err := p.launches.Facts(l)
+		if err != nil || len(facts.Choices) == 0 {
+			return false, false
+		}
+		return facts.Choices[0].Template.Spot, true
+	case d.OnDemandPercentage >= 100:
 		return false, true
 	case d.OnDemandPercentage == 0 && d.OnDemandBase == 0:
 		return true, true

@@ -189,7 +189,7 @@ func (g *NodeGroup) DeleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 		return nil, fmt.Errorf("reading node group %s before deleting nodes: %w", g.ID(), translate(err, question{group: g.ID()}))
 	}
 	mine, foreign := g.own(nodes)
-	victims := present(before, mine)
+	victims := append(present(before, mine), g.unlisted(before, mine)...)
 	if room := before.Target - before.Min; len(victims) > room {
 		return nil, &cloudprovider.StaleBoundsError{
 			Group: g.ID(), Asked: len(victims), Room: max(0, room), Err: fmt.Errorf("a target of %d is below the minimum of %d", before.Target-len(victims), before.Min),
@@ -220,7 +220,25 @@ func (g *NodeGroup) DeleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	if !seen {
 		return outcomes(nodes, append(victims, foreign...), err), nil
 	}
-	return outcomes(nodes, append(present(after, mine), foreign...), err), nil
+	return outcomes(nodes, slices.Concat(present(after, mine), g.unlisted(after, mine), foreign), err), nil
+}
+
+// unlisted are the nodes that the server attributes to this group although it doesn't list their machines in it.
+func (g *NodeGroup) unlisted(state cloudprovider.GroupState, nodes []cloudprovider.NodeRef) []cloudprovider.NodeRef {
+	listed := make(map[string]bool, len(state.Instances))
+	for i := range state.Instances {
+		listed[state.Instances[i].ID] = true
+	}
+	g.provider.mu.Lock()
+	defer g.provider.mu.Unlock()
+	var found []cloudprovider.NodeRef
+	for _, node := range nodes {
+		s := g.provider.strangers[nodeKey{name: node.Name, providerID: node.ProviderID}]
+		if !listed[node.ProviderID] && s != nil && s.group == g.ID() {
+			found = append(found, node)
+		}
+	}
+	return found
 }
 
 // errForeign is the outcome for a node of another group.

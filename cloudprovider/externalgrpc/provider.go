@@ -47,13 +47,13 @@ type Provider struct {
 
 	view atomic.Pointer[view]
 
-	refreshing sync.Mutex // held by the one Refresh that may be under way; guards what follows
+	refreshing sync.Mutex // held by the one Refresh that may be under way; guards reached
 	reached    bool       // an answer came once
-	hasOptions answered   // whether the server has options of groups
 
-	mu        sync.Mutex // guards what follows; never held over a call
-	books     map[cloudprovider.GroupID]*book
-	strangers map[nodeKey]*stranger
+	mu         sync.Mutex // guards what follows; never held over a call
+	hasOptions answered   // whether the server has options of groups
+	books      map[cloudprovider.GroupID]*book
+	strangers  map[nodeKey]*stranger
 }
 
 var (

@@ -573,3 +573,42 @@ func TestAGroupOfThousandsOfMachinesIsRead(t *testing.T) {
 		t.Errorf("%d machines, want 5000; errors %v", got, r.provider.GroupErrors())
 	}
 }
+
+// A server may attribute a node to a group by its name, say, and not list its machine. Whoever chose the node to go must not be told that it went.
+func TestANodeThatOnlyTheServerKnowsToBeOfAGroupIsDeletedLikeTheOthers(t *testing.T) {
+	s := oneGroup("a", 0, 9, 2)
+	s.instances["a"] = []*protocol.Instance{machine("x://1", 1)}
+	s.nodes["by-hand"] = "a"
+	r := newRig(t, s)
+	r.refresh()
+	if _, err := r.provider.GroupOf(named("by-hand", "x://2")); err != nil {
+		t.Fatal(err)
+	}
+	r.refresh()
+	outcomes, err := r.group("a").DeleteNodes(testContext(t), []cloudprovider.NodeRef{{Name: "by-hand", ProviderID: "x://2"}, {Name: "stranger", ProviderID: "x://9"}})
+	if err != nil || len(outcomes) != 2 || outcomes[0].Err != nil || outcomes[1].Err != nil {
+		t.Fatalf("DeleteNodes = %v, %v; want two successes", outcomes, err)
+	}
+	if len(s.deleted) != 1 || s.deleted[0].GetName() != "by-hand" {
+		t.Errorf("the server was asked to delete %v, want by-hand alone", s.deleted)
+	}
+}
+
+func TestANodeWhoseGroupCannotBeAskedForIsAskedAboutAgainAfterAWhile(t *testing.T) {
+	s := oneGroup("a", 0, 9, 0)
+	r := newRig(t, s)
+	r.refresh()
+	s.change(func() { s.fail = map[string]error{"NodeGroupForNode": status.Error(codes.Internal, "confused")} })
+	asked := func(wait time.Duration) int {
+		r.clock.SetTime(r.clock.Now().Add(wait))
+		if _, err := r.provider.GroupOf(named("n", "x://n")); err != nil {
+			t.Fatal(err)
+		}
+		s.forget()
+		r.refresh()
+		return s.forget()["NodeGroupForNode"]
+	}
+	if first, next, later := asked(0), asked(10*time.Second), asked(time.Minute); first != 1 || next != 0 || later != 1 {
+		t.Errorf("asked %d, %d and %d times, want once, not at all, and once", first, next, later)
+	}
+}

@@ -18,7 +18,9 @@ import (
 const (
 	// callsAtOnce is how many questions the server gets at the same time.
 	callsAtOnce = 8
-	// strangerLife is how long the answer about a node holds that no group lists.
+	// refreshLimit is for all calls of one Refresh: a server that hangs at each of them must not stop the loop for longer.
+	refreshLimit = 2 * time.Minute
+	// strangerLife is how long the answer about a node holds that no group lists, and how long a question is not put again that was not answered.
 	strangerLife = time.Minute
 	// unimplementedLife is how long a call is left alone that the server doesn't have: it may be replaced by one that does.
 	unimplementedLife = 10 * time.Minute
@@ -45,6 +47,8 @@ type stranger struct {
 // calls about different groups go side by side. An error means that the server could not be reached or could not list its groups; the view
 // then stays. A group about which a call fails keeps what is known of it and has an error of its own.
 func (p *Provider) Refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
+	defer cancel()
 	p.refreshing.Lock()
 	defer p.refreshing.Unlock()
 	if err := p.call(ctx, p.config.Timeout, func(ctx context.Context) error {
@@ -279,7 +283,10 @@ func (p *Provider) askAbout(ctx context.Context, s *stranger, now time.Time) {
 		answer, err = p.client.NodeGroupForNode(ctx, &protocol.NodeGroupForNodeRequest{Node: s.node})
 		return err
 	})
-	if err != nil { // what was answered before holds on; the next Refresh asks again
+	if err != nil { // what was answered before holds on
+		p.mu.Lock()
+		s.asked = now
+		p.mu.Unlock()
 		klog.FromContext(ctx).V(1).Info("Cannot ask which node group a node is in", "node", s.node.GetName(), "reason", err.Error())
 		return
 	}

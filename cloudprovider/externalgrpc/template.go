@@ -18,7 +18,7 @@ const templateLife = 10 * time.Minute
 // template is what a fresh node of a group looks like, as the server said last.
 type template struct {
 	node        *corev1.Node // nil: the server has none
-	until       time.Time // zero: not asked
+	until       time.Time    // zero: not asked
 	description string
 }
 

@@ -440,6 +440,20 @@ func TestWhatRepairsChange(t *testing.T) {
 	}
 }
 
+// A place that the cloud leaves alone for now was not ended, and the cloud is not asked again at once.
+func TestAPlaceThatWasLeftAloneStaysAndItsRepairRestsAWhile(t *testing.T) {
+	f := newFleet("g", 1, 9, 5).ready(4).failing(1, "Q", "")
+	r := newRegistry()
+	r.Observe(see(t0, f))
+	group := groupOf(r.AfterRepair([]report.RepairOutcome{{
+		RepairAction: report.RepairAction{Kind: report.DeleteFailed, Group: "g"}, At: t0,
+		Outcomes: []cloudprovider.DeleteOutcome{{Kept: "a machine may still come for it"}},
+	}}), f)
+	if group.Target != 5 || group.SetAside != nil || !group.RepairFrom.Equal(after(30*time.Second)) {
+		t.Errorf("target %d, set aside %v, repairs from %s; want 5, not, and in 30 s", group.Target, group.SetAside, group.RepairFrom)
+	}
+}
+
 func TestWithdrawnPlacesThatWereLostAreNotTakenOffWhatIsUpcoming(t *testing.T) {
 	f := newFleet("g", 0, 9, 5).ready(3)
 	r := newRegistry()

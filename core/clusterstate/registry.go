@@ -18,6 +18,9 @@ import (
 // repairPause is how long a group's repairs rest after one failed, so that a call that is refused for good is not made in every loop.
 const repairPause = 5 * time.Minute
 
+// keptPause is how long they rest after the cloud left a place alone that may yet be filled.
+const keptPause = 30 * time.Second
+
 // setAsidePause is how long a group is left alone after an error that an operator has to mend.
 const setAsidePause = 5 * time.Minute
 
@@ -159,14 +162,18 @@ func (r *Registry) Observe(seen observation.Observation) State {
 func (r *Registry) AfterRepair(outcomes []report.RepairOutcome) State {
 	for _, outcome := range outcomes {
 		m := r.memory(outcome.Group)
-		ended, errs := 0, []error{outcome.Err}
+		ended, kept, errs := 0, false, []error{outcome.Err}
 		for _, o := range outcome.Outcomes {
 			errs = append(errs, o.Err)
-			if o.Err == nil {
+			kept = kept || o.Kept != ""
+			if o.Err == nil && o.Kept == "" {
 				ended++
 			}
 		}
 		err := errors.Join(errs...)
+		if kept {
+			m.repairFrom = outcome.At.Add(keptPause)
+		}
 		if slices.ContainsFunc(errs, lasting) || err == nil && outcome.Refused != "" {
 			m.repairFrom = outcome.At.Add(repairPause)
 			r.avoid(outcome.Group, err, outcome.At)

@@ -14,11 +14,13 @@ type Group struct {
 	Unit  string
 	Zones []string // names, as AWS lists them; may be empty where ZoneIDs are told
 	// ZoneIDs are ids such as euw1-az1, which mean the same zone in every account.
-	ZoneIDs   []string
-	Launch    Launch
-	Tags      map[string]string
-	Instances []Instance // as AWS lists them
-	Suspended []string   // names of suspended processes
+	ZoneIDs []string
+	Launch  Launch
+	// Candidates are the instance types that may be started, for a group whose launch source doesn't name them; nil: not known. AWS doesn't tell them along.
+	Candidates []string
+	Tags       map[string]string
+	Instances  []Instance // as AWS lists them
+	Suspended  []string   // names of suspended processes
 	// Status is set while the group is being deleted.
 	Status string
 	// Operator is the AWS service that alone may change the group; empty: none.

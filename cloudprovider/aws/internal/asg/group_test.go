@@ -117,6 +117,10 @@ func TestMeasure(t *testing.T) {
 		"sizes in vCPUs and an instance that isn't known": {
 			group: asg.Group{Unit: "vcpu", Launch: byCPU, Instances: in(1, "new.large", 0)}, fails: true,
 		},
+		"sizes in vCPUs of types that requirements tell": {
+			group: asg.Group{Desired: 8, Unit: "vcpu", Candidates: []string{"m5.large", "m5.xlarge"}, Instances: in(1, "m5.xlarge", 0)}, highest: 16,
+			want: asg.Sizes{LiveMachines: 1, LiveUnits: 4, Missing: 2, BaseUnits: 8, UnitsPerMachine: 2, MaxUnitsPerMachine: 4, MaxUnits: 16, Max: 7, Target: 3},
+		},
 		"sizes in vCPUs without any choice": {group: asg.Group{Unit: "vcpu"}, fails: true},
 	}
 	weigh := func(name string) (int, bool) {

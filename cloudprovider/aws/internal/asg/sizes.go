@@ -85,7 +85,11 @@ func (g Group) weights(weigh Weigher) (groupWeights, error) {
 // typeWeights are the weights in a group that counts vCPUs or MiB.
 func (g Group) typeWeights(weigh Weigher) (groupWeights, error) {
 	var w groupWeights
-	for _, name := range g.Launch.Types() {
+	names := g.Launch.Types()
+	if len(names) == 0 {
+		names = g.Candidates
+	}
+	for _, name := range names {
 		units, known := weigh(name)
 		if !known || units < 1 {
 			return groupWeights{}, fmt.Errorf("the group counts its size in %s, and how many an instance of type %s has is not known", g.Unit, name)
@@ -97,7 +101,7 @@ func (g Group) typeWeights(weigh Weigher) (groupWeights, error) {
 		w.smallest, w.largest = min(w.smallest, units), max(w.largest, units)
 	}
 	if w.first == 0 {
-		return groupWeights{}, fmt.Errorf("the group counts its size in %s and its policy names no instance types to convert that to machines", g.Unit)
+		return groupWeights{}, fmt.Errorf("the group counts its size in %s and which instance types it may start, to convert that to machines, is not known", g.Unit)
 	}
 	return w, nil
 }

@@ -71,6 +71,13 @@ func (t *Table) Fail(o Offering, code string, cause asg.Cause, now time.Time) {
 	t.prune(now)
 }
 
+// Empty tells whether there are none at all, not even ones that are over.
+func (t *Table) Empty() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.short) == 0
+}
+
 // Came forgets the shortages that a machine which came proves wrong.
 func (t *Table) Came(typ, zone string) {
 	t.mu.Lock()
