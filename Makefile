@@ -10,7 +10,7 @@ IMAGE   ?= cluster-autoscaler:$(VERSION)
 
 # TAGS may name clouds: aws, digitalocean, externalgrpc; without, all are built in. grpcnotrace leaves out gRPC's debugging pages: they make the linker keep
 # twice as much code.
-TAGS    ?=
+TAGS    ?= $(BUILD_TAGS)
 # -s -w drops symbol tables and -X names the version; neither makes Go compile anything anew.
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
