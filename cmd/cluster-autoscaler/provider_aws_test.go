@@ -47,7 +47,7 @@ cluster_autoscaler_aws_last_successful_refresh_timestamp_seconds 60
 # HELP cluster_autoscaler_aws_launch_failures_total [ALPHA] Number of machines that failed to launch, by the reason that AWS gives.
 # TYPE cluster_autoscaler_aws_launch_failures_total counter
 cluster_autoscaler_aws_launch_failures_total{code="VcpuLimitExceeded",node_group="g"} 1
-# HELP cluster_autoscaler_aws_desired_corrections_total [ALPHA] Number of desired capacities that were raised again because a machine arrived while they were lowered.
+# HELP cluster_autoscaler_aws_desired_corrections_total [ALPHA] Number of desired capacities that were raised again because there were more machines than were known when they were written.
 # TYPE cluster_autoscaler_aws_desired_corrections_total counter
 cluster_autoscaler_aws_desired_corrections_total{node_group="g"} 1
 # HELP cluster_autoscaler_aws_throttled_total [ALPHA] Number of requests that AWS refused because there were too many.

@@ -449,8 +449,11 @@ func TestAPlaceThatWasLeftAloneStaysAndItsRepairRestsAWhile(t *testing.T) {
 		RepairAction: report.RepairAction{Kind: report.DeleteFailed, Group: "g"}, At: t0,
 		Outcomes: []cloudprovider.DeleteOutcome{{Kept: "a machine may still come for it"}},
 	}}), f)
-	if group.Target != 5 || group.SetAside != nil || !group.RepairFrom.Equal(after(30*time.Second)) {
-		t.Errorf("target %d, set aside %v, repairs from %s; want 5, not, and in 30 s", group.Target, group.SetAside, group.RepairFrom)
+	if group.Target != 5 || group.SetAside == nil || !group.RepairFrom.Equal(after(30*time.Second)) {
+		t.Errorf("target %d, set aside %v, repairs from %s; want 5, for this iteration, and in 30 s", group.Target, group.SetAside, group.RepairFrom)
+	}
+	if next := groupOf(r.Observe(see(after(10*time.Second), f)), f); next.SetAside != nil {
+		t.Errorf("in the next iteration it is set aside: %v", next.SetAside)
 	}
 }
 

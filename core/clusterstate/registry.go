@@ -182,7 +182,7 @@ func (r *Registry) AfterRepair(outcomes []report.RepairOutcome) State {
 			m.lower(gs.repaired(ended, outcome.Lowered))
 			m.wrote(-m.weights.units(ended)-outcome.Lowered, outcome.At)
 			gs.RepairFrom = m.repairFrom
-			if gs.SetAside == nil && (err != nil || ended+outcome.Lowered > 0) {
+			if gs.SetAside == nil && (err != nil || kept || ended+outcome.Lowered > 0) {
 				gs.SetAside = &report.GroupSetAside{Error: report.BeingRepaired, Since: outcome.At}
 			}
 		})
