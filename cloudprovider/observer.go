@@ -55,7 +55,7 @@ const (
 	EventUnset         EventKind = iota
 	EventRefreshed               // all node groups were read, or could not be
 	EventLaunchFailed            // a machine that was asked for did not come
-	EventSizeCorrected           // a target was raised again because a machine arrived while it was being lowered
+	EventSizeCorrected           // a target was raised again because there were more machines than were known when it was written
 )
 
 // String returns the word used in logs.

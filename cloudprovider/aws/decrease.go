@@ -18,7 +18,7 @@ func (g *NodeGroup) DecreaseTargetSize(ctx context.Context, by int) (lowered int
 		return 0, fmt.Errorf("lowering the target of node group %s by %d: want at least 1", g.ID(), by)
 	}
 	p, b := g.provider, g.current()
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()

@@ -51,7 +51,7 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()

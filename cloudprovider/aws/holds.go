@@ -73,7 +73,7 @@ type renewal struct {
 // not ask that does without.
 func (g *NodeGroup) CheckShrink(ctx context.Context) (reason string) {
 	p, b := g.provider, g.current()
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.mu.Lock()
 	age := p.clock.Now().Sub(b.renewal.asked)

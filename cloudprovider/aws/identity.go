@@ -13,7 +13,7 @@ func (p *Provider) introduce(ctx context.Context) {
 		return
 	}
 	p.introduced.Do(func() {
-		ctx, done := p.calls.begin(context.WithoutCancel(ctx))
+		ctx, done := p.calls.Begin(context.WithoutCancel(ctx))
 		go func() {
 			defer done()
 			logger := klog.FromContext(ctx)

@@ -25,6 +25,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/throttle"
+	"example.com/cluster-autoscaler/cloudprovider/internal/calls"
 )
 
 // Name selects this provider in --cloud-provider.
@@ -103,6 +104,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	groups := asgapi.New(s.Config, s.Override("autoscaling"), o.Clock.Now)
 	machines := ec2api.New(s.Config, s.Override("ec2"))
 	p := &Provider{
+		calls:         calls.Group{Cloud: "AWS"},
 		api:           groups,
 		launches:      launch.NewCache(groups, machines, builtin, !o.StaticInstanceTypes, o.Clock),
 		managed:       managed.NewCache(eksapi.New(s.Config, s.Override("eks")), o.Clock),

@@ -168,7 +168,7 @@ func (p *Provider) refreshPrices(ctx context.Context) {
 	if !begun {
 		return
 	}
-	ctx, done := p.calls.begin(context.WithoutCancel(ctx))
+	ctx, done := p.calls.Begin(context.WithoutCancel(ctx))
 	go func() {
 		defer done()
 		p.prices.load(ctx, task)

@@ -18,6 +18,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/managed"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/offerings"
 	"example.com/cluster-autoscaler/cloudprovider/aws/internal/session"
+	"example.com/cluster-autoscaler/cloudprovider/internal/calls"
 )
 
 // reader and writer are what the provider asks of the Auto Scaling service.
@@ -56,7 +57,7 @@ type Provider struct {
 	// provisionTime is how long a machine may take to become a node.
 	provisionTime time.Duration
 	changed       chan struct{}
-	calls         calls
+	calls         calls.Group
 	notices       *notices
 	events        cloudprovider.EventObserver // nil: there is none
 	traffic       *traffic
@@ -119,7 +120,7 @@ func (p *Provider) Changed() <-chan struct{} { return p.changed }
 // Cleanup cancels the calls under way and waits for them, at most as long as ctx lasts, and takes back the protection of machines that a cut
 // may have left. Calls that begin later fail at once. It may be called again.
 func (p *Provider) Cleanup(ctx context.Context) error {
-	if err := p.calls.stop(ctx); err != nil {
+	if err := p.calls.Stop(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -45,7 +45,7 @@ func (g *NodeGroup) current() *book {
 // ReadState describes the group anew unless that was done within the last second, and blocks for it. What was learnt is in the view from then on, too.
 func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, error) {
 	p, b := g.provider, g.current()
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -61,7 +61,7 @@ func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, er
 // ReadGroups describes groups that are about to be written to, together, so that each of them need not be described for itself. It blocks for
 // the calls to AWS. Whatever goes wrong is found again when a group is written to.
 func (p *Provider) ReadGroups(ctx context.Context, ids []cloudprovider.GroupID) {
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.mu.Lock()
 	due := map[string]*book{}

@@ -40,7 +40,7 @@ func (p *Provider) Refresh(ctx context.Context) error {
 		return fmt.Errorf("refreshing the Auto Scaling groups: %w", err)
 	}
 	p.watching.Do(func() { p.startWatching(ctx) })
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()

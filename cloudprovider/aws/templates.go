@@ -21,7 +21,7 @@ import (
 // Errors are a TransientError where AWS doesn't answer, else a ConfigurationError that says what is missing.
 func (g *NodeGroup) Templates(ctx context.Context) ([]cloudprovider.TemplateVariant, error) {
 	p := g.provider
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	if p.launches.Needs(g.launch) {
 		p.launches.Fill(ctx, []launch.Wanted{{Launch: g.launch, Zones: g.zones}}, false)

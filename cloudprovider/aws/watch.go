@@ -33,7 +33,7 @@ const (
 
 // startWatching starts the goroutine that looks at groups which are about to change. Cleanup ends it.
 func (p *Provider) startWatching(ctx context.Context) {
-	ctx, done := p.calls.begin(context.WithoutCancel(ctx))
+	ctx, done := p.calls.Begin(context.WithoutCancel(ctx))
 	go func() {
 		defer done()
 		p.watch(ctx)

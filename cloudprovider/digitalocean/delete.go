@@ -41,7 +41,7 @@ func (g *NodeGroup) deleteNodes(ctx context.Context, nodes []cloudprovider.NodeR
 		return nil, nil
 	}
 	p, b := g.provider, g.book
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()

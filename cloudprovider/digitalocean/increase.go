@@ -57,7 +57,7 @@ func (g *NodeGroup) IncreaseSize(ctx context.Context, delta int) (granted int, e
 		return 0, fmt.Errorf("raising node group %s by %d: want at least 1", g.ID(), delta)
 	}
 	p, b := g.provider, g.book
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	b.writing.Lock()
 	defer b.writing.Unlock()

@@ -13,6 +13,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/doapi"
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/selection"
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/tokens"
+	"example.com/cluster-autoscaler/cloudprovider/internal/calls"
 )
 
 // Name selects this provider in --cloud-provider.
@@ -69,7 +70,8 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	}
 	logger.Info("Using DigitalOcean Kubernetes", "cluster", config.ClusterID, "url", config.URL)
 	p := &Provider{
-		api: api, clock: o.Clock, config: config, rules: rules, changed: make(chan struct{}, 1), books: map[string]*book{}, others: map[string]string{},
+		calls: calls.Group{Cloud: "DigitalOcean"},
+		api:   api, clock: o.Clock, config: config, rules: rules, changed: make(chan struct{}, 1), books: map[string]*book{}, others: map[string]string{},
 	}
 	p.view.Store(&view{})
 	return p, nil

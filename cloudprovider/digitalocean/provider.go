@@ -14,6 +14,7 @@ import (
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/cloudconfig"
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/doapi"
 	"example.com/cluster-autoscaler/cloudprovider/digitalocean/internal/selection"
+	"example.com/cluster-autoscaler/cloudprovider/internal/calls"
 )
 
 // reader and writer are what the provider asks of the API.
@@ -46,7 +47,7 @@ type Provider struct {
 	config  cloudconfig.Config
 	rules   selection.Rules
 	changed chan struct{}
-	calls   calls
+	calls   calls.Group
 	notes   notes
 
 	view     atomic.Pointer[view]
@@ -96,7 +97,7 @@ func (p *Provider) Notices() []cloudprovider.Notice { return p.notes.take() }
 // Cleanup cancels the calls under way and waits for them, at most as long as ctx lasts. Calls that begin later fail at once. It may be called again.
 func (p *Provider) Cleanup(ctx context.Context) error {
 	defer p.api.Close()
-	return p.calls.stop(ctx)
+	return p.calls.Stop(ctx)
 }
 
 // GPULabel is the key of the label whose value is the type of the accelerator.

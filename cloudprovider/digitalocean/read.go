@@ -23,7 +23,7 @@ func (p *Provider) ReadGroups(ctx context.Context, groups []cloudprovider.GroupI
 	if len(groups) < 2 {
 		return // a listing is worth no less than the reading to come
 	}
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	asked := p.moment()
 	pools, err := p.api.Pools(ctx)
@@ -46,7 +46,7 @@ func (p *Provider) ReadGroups(ctx context.Context, groups []cloudprovider.GroupI
 // ReadState reads the pool now.
 func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, error) {
 	p, b := g.provider, g.book
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.mu.Lock()
 	ready := b.on && b.fault.err == nil && !b.ahead.IsZero() && p.clock.Now().Sub(b.ahead) < aheadLife
@@ -65,7 +65,7 @@ func (g *NodeGroup) ReadState(ctx context.Context) (cloudprovider.GroupState, er
 // CheckShrink looks whether the cluster is being upgraded, unless that was done within the last minute.
 func (g *NodeGroup) CheckShrink(ctx context.Context) (held string) {
 	p := g.provider
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.mu.Lock()
 	due := p.clock.Now().Sub(p.facts.clusterRead) >= clusterFresh

@@ -49,7 +49,7 @@ type facts struct {
 // Refresh lists the pools, at most every eight seconds, or every four while something is about to change. It blocks for the calls to the API. While the last
 // listing is younger than two minutes it returns errors only of kinds that an operator has to put right, and when ctx has ended.
 func (p *Provider) Refresh(ctx context.Context) error {
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.refreshing.Lock()
 	defer p.refreshing.Unlock()

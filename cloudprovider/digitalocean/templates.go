@@ -32,7 +32,7 @@ type templateMemory struct {
 // until there is a newer one. Errors are a TransientError where the API doesn't answer, else a ConfigurationError.
 func (g *NodeGroup) Templates(ctx context.Context) ([]cloudprovider.TemplateVariant, error) {
 	p, b := g.provider, g.book
-	ctx, done := p.calls.begin(ctx)
+	ctx, done := p.calls.Begin(ctx)
 	defer done()
 	p.mu.Lock()
 	source := template.Source{Pool: b.pool, Cluster: p.facts.cluster, Now: p.clock.Now()}

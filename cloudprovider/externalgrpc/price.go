@@ -75,10 +75,8 @@ func (p *Provider) ReadPrices(ctx context.Context, nodes []*corev1.Node, pods []
 
 // unpriced tells whether the server has no prices at all.
 func (p *Provider) unpriced(ctx context.Context, nodes map[string]*corev1.Node, asked interval) bool {
-	for _, node := range nodes {
-		return unimplemented(p.askNodePrice(ctx, node, asked).err)
-	}
-	return false
+	keys := slices.Sorted(maps.Keys(nodes))
+	return len(keys) > 0 && unimplemented(p.askNodePrice(ctx, nodes[keys[0]], asked).err)
 }
 
 func (p *prices) put(into map[string]price, key string, answer price) {

@@ -1,10 +1,12 @@
 package externalgrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -103,19 +105,10 @@ func observe(observer cloudprovider.CallObserver, ticking clock.PassiveClock) gr
 			if err != nil {
 				code = status.Code(err).String()
 			}
-			observer.ObserveCall(cloudprovider.Call{Provider: Name, Operation: lastPart(method), Duration: ticking.Since(began), Code: code})
+			observer.ObserveCall(cloudprovider.Call{Provider: Name, Operation: path.Base(method), Duration: ticking.Since(began), Code: code})
 		}
 		return err
 	}
-}
-
-func lastPart(method string) string {
-	for i := len(method) - 1; i >= 0; i-- {
-		if method[i] == '/' {
-			return method[i+1:]
-		}
-	}
-	return method
 }
 
 // Name is "externalgrpc".
@@ -213,7 +206,7 @@ func (p *Provider) publish() {
 		byID: make(map[cloudprovider.GroupID]*NodeGroup, len(p.books)), members: make(map[string]cloudprovider.GroupID, len(before.members)),
 		gpuLabel: before.gpuLabel, gpuTypes: before.gpuTypes, hasGPU: before.hasGPU,
 	}
-	books := slices.SortedFunc(maps.Values(p.books), func(a, b *book) int { return a.place - b.place })
+	books := slices.SortedFunc(maps.Values(p.books), func(a, b *book) int { return cmp.Compare(a.place, b.place) })
 	for _, b := range books {
 		if b.err != nil {
 			next.errors = append(next.errors, cloudprovider.GroupError{Group: b.id, Err: b.err, Since: b.since})
@@ -230,11 +223,6 @@ func (p *Provider) publish() {
 			next.members[b.state.Instances[i].ID] = b.id
 		}
 	}
-	slices.SortFunc(next.errors, func(a, b cloudprovider.GroupError) int {
-		if a.Group < b.Group {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(next.errors, func(a, b cloudprovider.GroupError) int { return cmp.Compare(a.Group, b.Group) })
 	p.view.Store(next)
 }

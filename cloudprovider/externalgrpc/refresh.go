@@ -1,6 +1,7 @@
 package externalgrpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -120,7 +121,7 @@ func (p *Provider) enter(ctx context.Context, groups []*protocol.NodeGroup) []li
 		}
 		usable = append(usable, listing{book: b, message: message})
 	}
-	for id := range p.books {
+	for _, id := range slices.Sorted(maps.Keys(p.books)) {
 		if !seen[id] {
 			delete(p.books, id)
 			klog.FromContext(ctx).V(1).Info("A node group is gone", "nodeGroup", id)
@@ -296,16 +297,7 @@ func (p *Provider) askAbout(ctx context.Context, s *stranger, now time.Time) {
 }
 
 func compareKeys(a, b nodeKey) int {
-	if a.name != b.name {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	}
-	if a.providerID < b.providerID {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.providerID, b.providerID))
 }
 
 // readGPU asks for label and types of accelerators until they were answered once.
